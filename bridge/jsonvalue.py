@@ -1,0 +1,70 @@
+"""JSON text ↔ values, losslessly and strictly, and typed ways into a value of unknown shape.
+
+The accessors never raise: a wrong type reads as empty, so that a rule looks only at the shapes it knows and leaves
+the rest alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+type JSON = bool | int | float | str | list[JSON] | dict[str, JSON] | None
+type Object = dict[str, JSON]
+
+
+def parse(data: bytes | str) -> JSON:
+    """JSON text → value; `ValueError` for what is not JSON, not UTF-8, too deep, or beyond a double."""
+    if isinstance(data, bytes):
+        data = data.decode("utf-8")
+    try:
+        value: JSON = json.loads(data, parse_constant=_refuse, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return value
+
+
+def dump(value: JSON) -> str:
+    """Value → compact JSON text that UTF-8 can carry; lone surrogates leave as escapes."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def as_object(value: JSON) -> Object:
+    """The object itself, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_objects(value: JSON) -> list[Object]:
+    """The objects in a list, in order; empty for anything that is not a list."""
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def as_text(value: JSON) -> str:
+    """The string itself, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def as_index(value: JSON) -> int | None:
+    """An integer that is not a boolean, or None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def without(value: Object, *keys: str) -> Object:
+    """A copy that lacks `keys`."""
+    return {key: entry for key, entry in value.items() if key not in keys}
+
+
+def _refuse(constant: str) -> JSON:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if math.isinf(number):
+        raise ValueError(f"the number {literal} is out of range")
+    return number

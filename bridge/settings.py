@@ -1,0 +1,228 @@
+"""Every option of the bridge: its default, its check, its help. The addon registers each as `bridge_<name>`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+
+from bridge.jsonvalue import JSON, parse
+from bridge.payload import Malformed
+
+PREFIX = "bridge_"
+
+
+class CustomTools(StrEnum):
+    """What becomes of custom tools."""
+
+    FUNCTION_BRIDGE = "function_bridge"
+    PASSTHROUGH = "passthrough"
+    DROP = "drop"
+
+
+class HostedTools(StrEnum):
+    """What becomes of tools that only OpenAI's own servers run."""
+
+    DROP = "drop"
+    PASSTHROUGH = "passthrough"
+    REJECT = "reject"
+
+
+class Grammar(StrEnum):
+    """What becomes of the grammar of a custom tool."""
+
+    DESCRIBE = "describe"
+    DROP = "drop"
+
+
+class Images(StrEnum):
+    """What becomes of images."""
+
+    NONE = "none"
+    PLACEHOLDER = "placeholder"
+    USER = "user"
+    INLINE = "inline"
+
+
+@dataclass(frozen=True)
+class StripEntry:
+    """A path to remove; with `only`, just where it holds that one value."""
+
+    path: tuple[str, ...]
+    only: tuple[JSON, ...] = ()
+
+
+@dataclass(frozen=True)
+class BodyEntry:
+    """A value for a path, always or only where there is none."""
+
+    path: tuple[str, ...]
+    value: JSON
+    always: bool
+
+
+_KEY = r"[^.=:\s\[\]]+"
+_PATH = re.compile(rf"{_KEY}(?:\[\])?(?:\.{_KEY}(?:\[\])?)*")
+
+
+def _path(text: str) -> tuple[str, ...]:
+    """`input[].phase` → `("input", "[]", "phase")`."""
+    if not _PATH.fullmatch(text):
+        raise ValueError(f"{text!r} is not a path: write keys with dots between, and [] for each entry of a list")
+    return tuple(part for part in re.split(r"\.|(?=\[\])", text) if part)
+
+
+def _value(text: str, entry: str) -> JSON:
+    try:
+        return parse(text)
+    except ValueError:
+        raise ValueError(f"{text!r} in {entry!r} is not JSON (a string needs its double quotes)") from None
+
+
+def _entries(entries: Sequence[str]) -> list[str]:
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def _pairs(entries: Sequence[str]) -> dict[str, str]:
+    """`tool=name` entries → a mapping."""
+    pairs = {}
+    for entry in _entries(entries):
+        tool, _, name = entry.partition("=")
+        if not (tool and name):
+            raise ValueError(f"{entry!r} is not of the form tool=name")
+        pairs[tool] = name
+    return pairs
+
+
+def _strip(entries: Sequence[str]) -> tuple[StripEntry, ...]:
+    """`path` and `path=json` entries."""
+    strip = []
+    for entry in _entries(entries):
+        path, equals, value = entry.partition("=")
+        strip.append(StripEntry(_path(path), (_value(value, entry),) if equals else ()))
+    return tuple(strip)
+
+
+def _body(entries: Sequence[str]) -> tuple[BodyEntry, ...]:
+    """`path=json` and `path:=json` entries."""
+    body = []
+    for entry in _entries(entries):
+        path, equals, value = entry.partition("=")
+        if not equals:
+            raise ValueError(f"{entry!r} is not of the form path=json or path:=json")
+        body.append(BodyEntry(_path(path.removesuffix(":")), _value(value, entry), path.endswith(":")))
+    return tuple(body)
+
+
+def _unchecked(entries: tuple[str, ...]) -> Any:
+    """A default as a user would write it, which the field's own check turns into its value."""
+    return entries
+
+
+_FILTER = r'~m POST & ~u "^[^?]*/responses(/compact)?(\?|$)"'
+_STRIP = (
+    "client_metadata",
+    "prompt_cache_key",
+    "include",
+    "reasoning.context",
+    "text.verbosity",
+    "service_tier=null",
+    "input[].phase",
+    "input[].internal_chat_message_metadata_passthrough",
+    "tools[].defer_loading",
+)
+
+
+class Settings(BaseModel):
+    """The options of one exchange. Field names are the option names without `bridge_`."""
+
+    model_config = ConfigDict(frozen=True, validate_default=True, extra="forbid")
+
+    filter: str = Field(
+        default=_FILTER,
+        description="The flows that are bridged, as a mitmproxy flow filter; everything else passes as it is.",
+    )
+    max_body: ByteSize = Field(
+        default=ByteSize(64 << 20),
+        description="A compressed request that unpacks to more than this is refused with 413 (64MiB, 500kB, …).",
+    )
+    custom_tools: CustomTools = Field(
+        default=CustomTools.FUNCTION_BRIDGE,
+        description="Custom tools: lower them to functions (function_bridge), send them as they are (passthrough), "
+        "or remove them (drop).",
+    )
+    parameters: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(
+        default=_unchecked(()),
+        description="tool=name: the name of the one string parameter that a custom tool is lowered to "
+        "(default: input). Repeat the option for more tools.",
+    )
+    grammar: Grammar = Field(
+        default=Grammar.DESCRIBE,
+        description="The grammar of a custom tool, which a function call cannot enforce: into the description of the "
+        "parameter (describe), or left out (drop).",
+    )
+    malformed: Malformed = Field(
+        default=Malformed.SALVAGE,
+        description="Arguments in which the parameter never came as a string: take the one reading they have "
+        "(salvage), or deliver their text (raw).",
+    )
+    hosted_tools: HostedTools = Field(
+        default=HostedTools.DROP,
+        description="Hosted tools such as web_search: leave them out (drop), send them as they are (passthrough), or "
+        "refuse the request with 400 (reject).",
+    )
+    images: Images = Field(
+        default=Images.PLACEHOLDER,
+        description="Images: a text in place of every image (none) or of those in tool outputs (placeholder), a user "
+        "message behind the outputs (user), or left where they are (inline).",
+    )
+    strip: Annotated[tuple[StripEntry, ...], BeforeValidator(_strip)] = Field(
+        default=_unchecked(_STRIP),
+        description="Paths removed from what is sent: path, list[].path, or path=json for that value only. Setting it "
+        "replaces the whole list.",
+    )
+    body: Annotated[tuple[BodyEntry, ...], BeforeValidator(_body)] = Field(
+        default=_unchecked(()),
+        description="Fields added to what is sent: path=json where there is none, path:=json always (a string in "
+        "double quotes). Repeat the option for more fields.",
+    )
+    model: str = Field(default="", description="The model name to send in place of the client's.")
+    stream: bool = Field(
+        default=True,
+        description="Pass answers on as they arrive; false holds each until it is whole, to intercept and edit it.",
+    )
+    keep_bodies: ByteSize = Field(
+        default=ByteSize(16 << 20),
+        description="How much of each body a flow keeps, for views, recordings and replay (16MiB, …); 0 keeps none.",
+    )
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Settings:
+        """Option values without their prefix → settings; `ValueError` names the option and what it takes."""
+        try:
+            return cls.model_validate(dict(options))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = PREFIX + str(first["loc"][0])
+            raise ValueError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
+
+    @classmethod
+    def spec(cls) -> list[tuple[str, type, Any, str, list[str] | None]]:
+        """(name, type, default, help, choices) of each option, in the terms of mitmproxy's `add_option`."""
+        return [_option(name, field.default, field.description or "") for name, field in cls.model_fields.items()]
+
+
+def _option(name: str, default: Any, text: str) -> tuple[str, type, Any, str, list[str] | None]:
+    if isinstance(default, bool):
+        return name, bool, default, text, None
+    if isinstance(default, StrEnum):
+        return name, str, str(default), text, [str(choice) for choice in type(default)]
+    if isinstance(default, ByteSize):
+        return name, str, default.human_readable().replace(".0", ""), text, None
+    if isinstance(default, tuple):
+        return name, Sequence[str], list(default), text, None
+    return name, str, default, text, None

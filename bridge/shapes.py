@@ -1,0 +1,211 @@
+"""The shapes of a client's request that the bridge reads, checked once at the door; unknown fields are kept.
+
+The rules work on the plain values: what they do not name leaves as it came. A model's docstring is the mend that a
+client is told when its value does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+
+from bridge.errors import ClientError
+from bridge.jsonvalue import JSON, Object
+
+Name = Annotated[str, Field(min_length=1)]
+
+
+class Shape(BaseModel):
+    """An object."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+
+class FunctionTool(Shape):
+    """A function tool needs a name; its parameters are a JSON schema or null."""
+
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class CustomTool(Shape):
+    """A custom tool needs a name; its format is an object or null."""
+
+    name: Name
+    description: str | None = None
+    format: dict[str, Any] | None = None
+
+
+class NamespaceTool(Shape):
+    """A namespace needs a name and a list of tools."""
+
+    name: Name
+    description: str | None = None
+    tools: list[Tool]
+
+
+class OtherTool(Shape):
+    """Every tool needs a type."""
+
+    type: Name
+
+
+class Carrier(Shape):
+    """An additional_tools item needs a list of tools."""
+
+    tools: list[Tool]
+
+
+class FoundTools(Shape):
+    """The tools of a tool_search_output item are a list or null."""
+
+    call_id: str | None = None
+    tools: list[Tool] | None = None
+
+
+class CustomToolCall(Shape):
+    """A custom_tool_call item needs the strings call_id, name and input."""
+
+    call_id: str
+    name: Name
+    input: str
+    namespace: str | None = None
+
+
+class FunctionCall(Shape):
+    """A function_call item needs the strings call_id, name and arguments."""
+
+    call_id: str
+    name: Name
+    arguments: str | dict[str, Any]
+    namespace: str | None = None
+
+
+class CallOutput(Shape):
+    """An output item needs the string call_id, and an output that is a string or a list of content parts."""
+
+    call_id: str
+    output: str | list[dict[str, Any]]
+
+
+class Message(Shape):
+    """A message needs a role, and content that is a string or a list of content parts."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+
+class Reasoning(Shape):
+    """The summary and the content of a reasoning item are lists or null."""
+
+    summary: list[dict[str, Any]] | None = None
+    content: list[dict[str, Any]] | None = None
+
+
+class OtherItem(Shape):
+    """Every input item is an object."""
+
+
+_TOOLS = {"function": FunctionTool, "custom": CustomTool, "namespace": NamespaceTool}
+_ITEMS = {
+    "additional_tools": Carrier,
+    "tool_search_output": FoundTools,
+    "custom_tool_call": CustomToolCall,
+    "function_call": FunctionCall,
+    "custom_tool_call_output": CallOutput,
+    "function_call_output": CallOutput,
+    "message": Message,
+    "reasoning": Reasoning,
+}
+
+
+def item_type(item: Mapping[str, JSON]) -> str:
+    """The type of an input item; a message may leave it out."""
+    kind = item.get("type")
+    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+
+
+def _tool_tag(tool: Any) -> str:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    return kind if kind in _TOOLS else "other"
+
+
+def _item_tag(item: Any) -> str:
+    kind = item_type(item) if isinstance(item, dict) else ""
+    return kind if kind in _ITEMS else "other"
+
+
+Tool = Annotated[
+    Annotated[FunctionTool, Tag("function")]
+    | Annotated[CustomTool, Tag("custom")]
+    | Annotated[NamespaceTool, Tag("namespace")]
+    | Annotated[OtherTool, Tag("other")],
+    Discriminator(_tool_tag),
+]
+Item = Annotated[
+    Annotated[Carrier, Tag("additional_tools")]
+    | Annotated[FoundTools, Tag("tool_search_output")]
+    | Annotated[CustomToolCall, Tag("custom_tool_call")]
+    | Annotated[FunctionCall, Tag("function_call")]
+    | Annotated[CallOutput, Tag("custom_tool_call_output")]
+    | Annotated[CallOutput, Tag("function_call_output")]
+    | Annotated[Message, Tag("message")]
+    | Annotated[Reasoning, Tag("reasoning")]
+    | Annotated[OtherItem, Tag("other")],
+    Discriminator(_item_tag),
+]
+
+
+class Request(Shape):
+    """The body of a request is a JSON object."""
+
+    model: str | None = None
+    instructions: str | list[Any] | None = None
+    stream: bool | None = None
+    tools: list[Tool] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+
+
+NamespaceTool.model_rebuild()
+Carrier.model_rebuild()
+FoundTools.model_rebuild()
+Request.model_rebuild()
+_INPUT: TypeAdapter[list[Any]] = TypeAdapter(list[Item])
+
+
+def check(body: Object) -> None:
+    """Raise a `ClientError` that names the first field that does not fit, and what it should be."""
+    _check("", lambda: Request.model_validate(body))
+    items = body.get("input")
+    if isinstance(items, list):
+        _check("input", lambda: _INPUT.validate_python(items, strict=True))
+    elif items is not None and not isinstance(items, str):
+        raise ClientError("input: must be a string or a list of items.", "input")
+
+
+def _check(root: str, validate: Any) -> None:
+    try:
+        validate()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        path, tags = _path(root, first["loc"])
+        shape = _TOOLS.get(tags[-1]) or _ITEMS.get(tags[-1]) if tags else Request
+        mend = (shape or (OtherTool if "tools" in path else OtherItem)).__doc__
+        raise ClientError(f"{path or 'body'}: {first['msg'].lower()}. {mend}", path or None) from None
+
+
+def _path(root: str, location: tuple[int | str, ...]) -> tuple[str, list[str]]:
+    """A pydantic location → `input[3].tools[0].name`, and the tags of the unions on the way (behind each index)."""
+    path, tags, after_index = root, [], False
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif after_index:
+            tags.append(part)
+        else:
+            path += f".{part}" if path else part
+        after_index = isinstance(part, int)
+    return path, tags

@@ -1,0 +1,112 @@
+"""Server-sent events: bytes ↔ frames.
+
+A frame is everything up to and with the blank line that ends it. One that nobody touches goes out as the bytes that
+came in; one that is rewritten keeps its other lines (`id:`, `retry:`, comments) and gets a new `event:` and `data:`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from bridge.jsonvalue import Object, dump, parse
+
+CONTENT_TYPE = "text/event-stream"
+_BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
+_LONGEST_END = 4
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One event as it stands on the wire."""
+
+    raw: bytes
+
+    @cached_property
+    def _fields(self) -> list[tuple[bytes, bytes]]:
+        """(name, value) of each line that is a field; a comment has an empty name."""
+        return [
+            (name, value.removeprefix(b" "))
+            for name, _, value in (line.partition(b":") for line in self.raw.removeprefix(_BOM).splitlines() if line)
+        ]
+
+    @cached_property
+    def named(self) -> bool:
+        """Whether the frame has an `event:` line."""
+        return any(name == b"event" for name, _ in self._fields)
+
+    @cached_property
+    def data(self) -> str | None:
+        """The joined `data:` lines; None where there are none, or where they are not UTF-8."""
+        lines = [value for name, value in self._fields if name == b"data"]
+        try:
+            return b"\n".join(lines).decode("utf-8") if lines else None
+        except UnicodeDecodeError:
+            return None
+
+    @cached_property
+    def event(self) -> Object | None:
+        """The JSON object in the data, its `type` taken from the `event:` line where it has none."""
+        try:
+            value = parse(self.data) if self.data else None
+        except ValueError:
+            return None
+        if not isinstance(value, dict):
+            return None
+        if "type" not in value and self.named:
+            name = [value for name, value in self._fields if name == b"event"][-1]
+            value["type"] = name.decode("utf-8", "replace")
+        return value
+
+    def rewritten(self, event: Object) -> Frame:
+        """The same frame with another event in it."""
+        others = [line for line in self.raw.removeprefix(_BOM).splitlines() if _is_other(line)]
+        return Frame(b"".join(line + b"\n" for line in others) + frame(event, named=self.named).raw)
+
+
+def frame(event: Object, *, named: bool) -> Frame:
+    """Event → frame, with or without an `event:` line."""
+    head = f"event: {event['type']}\n" if named else ""
+    return Frame(f"{head}data: {dump(event)}\n\n".encode())
+
+
+class Reader:
+    """Bytes, cut anywhere → frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that `data` completes."""
+        self._buffer += data
+        frames = []
+        start = 0
+        position = max(0, self._searched - _LONGEST_END)
+        while found := _BLANK_LINE.search(self._buffer, position):
+            frames.append(Frame(bytes(self._buffer[start : found.end()])))
+            start = position = found.end()
+        del self._buffer[:start]
+        self._searched = len(self._buffer)
+        return frames
+
+    def close(self) -> list[Frame]:
+        """What is left at the end of the stream: a last frame without its blank line gets one."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._searched = 0
+        if not rest.strip():
+            return [Frame(rest)] if rest else []
+        end = b"\n" if rest.endswith((b"\n", b"\r")) else b"\n\n"
+        return [Frame(rest + end)]
+
+
+def looks_like_sse(body: bytes) -> bool:
+    """Whether a body of unknown type begins as an event stream does."""
+    return body.removeprefix(_BOM).lstrip().startswith((b"data:", b"event:", b"id:", b"retry:", b":"))
+
+
+def _is_other(line: bytes) -> bool:
+    return bool(line) and not re.match(rb"(?:event|data)(?::|$)", line)

@@ -1,0 +1,1 @@
+"""The tool bridge: Responses → function-only Responses, and the exact way back."""

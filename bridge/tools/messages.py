@@ -1,0 +1,106 @@
+"""Items that are no calls: messages, reasoning, what other agents said, and what only OpenAI's servers understand."""
+
+from __future__ import annotations
+
+from bridge.blob import is_ciphertext
+from bridge.jsonvalue import JSON, Object, as_objects, as_text, dump, without
+from bridge.ledger import Ledger, Rule
+from bridge.settings import Images
+from bridge.tools.images import lower_message_images
+
+NOTE_LENGTH = 200
+"""Characters of a hosted call that its note shows."""
+
+
+def user_message(text: str) -> Object:
+    """Text → a message of the user."""
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+def lower_message(item: Object, index: int, images: Images, ledger: Ledger) -> list[Object]:
+    """A message → one that older backends take; an assistant message without content goes."""
+    path = f"input[{index}]"
+    if item.get("role") != "assistant":
+        content = lower_message_images(item.get("content"), path, images, ledger)
+        return [item if content is item.get("content") else {**item, "content": content}]
+    parts = _joined(_parts(item.get("content")))
+    if not any(part.get("text") or part.get("refusal") or _is_foreign(part) for part in parts):
+        ledger.add(Rule.DROPPED, "empty assistant message", path)
+        return []
+    lowered = _assistant(item, index, parts)
+    if lowered != item:
+        ledger.add(Rule.COMPLETED, "assistant message", path)
+    return [lowered]
+
+
+def lower_reasoning(item: Object, path: str, ledger: Ledger) -> list[Object]:
+    """Reasoning → its readable text only; without any it goes.
+
+    llama.cpp answers 400 to a reasoning item without `content`, vLLM to one with `encrypted_content`.
+    """
+    lowered: Object = {**without(item, "encrypted_content"), "content": item.get("content") or []}
+    if item.get("encrypted_content"):
+        ledger.add(Rule.DROPPED, "encrypted reasoning", path)
+    readable = [part for key in ("summary", "content") for part in as_objects(lowered.get(key)) if part.get("text")]
+    if not readable:
+        ledger.add(Rule.DROPPED, "empty reasoning", path)
+        return []
+    return [{**lowered, "summary": lowered.get("summary") or []}]
+
+
+def lower_agent_message(item: Object, path: str, ledger: Ledger) -> list[Object]:
+    """What another agent said → a message of the user."""
+    ledger.add(Rule.NOTED, "agent_message", path)
+    text = "\n".join(filter(None, (_agent_text(part) for part in as_objects(item.get("content")))))
+    return [user_message(text)] if text else []
+
+
+def lower_hosted_call(item: Object, index: int, ledger: Ledger) -> list[Object]:
+    """A call that OpenAI's servers made → a short note of the assistant."""
+    path, kind = f"input[{index}]", as_text(item.get("type"))
+    ledger.add(Rule.NOTED, kind, path)
+    told = without(item, "type", "id", "status", "call_id")
+    text = f"[{kind}: {dump(told)[:NOTE_LENGTH]}]" if told else f"[{kind}]"
+    return [_assistant({"type": "message", "role": "assistant"}, index, [{"type": "output_text", "text": text}])]
+
+
+def _parts(content: JSON) -> list[Object]:
+    if isinstance(content, str):
+        return [{"type": "output_text", "text": content}]
+    return as_objects(content)
+
+
+def _joined(parts: list[Object]) -> list[Object]:
+    """Text parts that follow one another → one part (vLLM 0.32 reads only the first of an assistant message)."""
+    joined: list[Object] = []
+    for part in parts:
+        if joined and part.get("type") == joined[-1].get("type") == "output_text":
+            joined[-1] = {**joined[-1], "text": as_text(joined[-1].get("text")) + as_text(part.get("text"))}
+        else:
+            joined.append(part)
+    return joined
+
+
+def _assistant(item: Object, index: int, parts: list[Object]) -> Object:
+    """vLLM 0.16 demands `id`, `status` and `annotations` on a replayed assistant message."""
+    content: list[JSON] = [
+        {**part, "annotations": part.get("annotations") or []} if part.get("type") == "output_text" else part
+        for part in parts
+    ]
+    return {
+        **item,
+        "type": "message",
+        "id": as_text(item.get("id")) or f"msg_{index}",
+        "status": as_text(item.get("status")) or "completed",
+        "content": content,
+    }
+
+
+def _is_foreign(part: Object) -> bool:
+    return part.get("type") not in ("output_text", "refusal")
+
+
+def _agent_text(part: Object) -> str:
+    text = as_text(part.get("text")) or as_text(part.get("encrypted_content"))
+    is_blob = part.get("type") == "encrypted_content" and is_ciphertext(text)
+    return "[a message that cannot be read here]" if is_blob else text

@@ -1,0 +1,78 @@
+"""Calls and their outputs in a history: each call has one output, each output its call."""
+
+from __future__ import annotations
+
+from bridge.jsonvalue import JSON, Object, as_text
+from bridge.ledger import Ledger, Rule
+
+_CALLS = ("function_call", "custom_tool_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+INTERRUPTED = "[no output: the call was interrupted]"
+
+type Placed = tuple[Object, str]
+"""An item and its path in the client's request."""
+
+
+def pair(items: list[Placed], ledger: Ledger, *, keep_orphans: bool) -> list[Object]:
+    """A history → one in which calls and outputs pair.
+
+    Further outputs of a call merge into its first (Codex's `notify()` makes them), a call without an output gets one
+    behind the calls that it was made with, an output without its call goes, unless `keep_orphans`: the call may stand
+    in a stored response.
+    """
+    answers, gone = _match(items, ledger, keep_orphans=keep_orphans)
+    merged = {first: _merge([items[position][0] for position in found]) for first, found in answers.values() if found}
+    paired: list[Object] = []
+    interrupted: list[Object] = []
+    for position, (item, path) in enumerate(items):
+        if interrupted and item.get("type") not in _CALLS:
+            paired += interrupted
+            interrupted = []
+        if position not in gone:
+            paired.append(merged.get(position, item))
+        if item.get("type") in _CALLS and position not in answers:
+            ledger.add(Rule.ORPHAN, "call without output", path, warning="a call has no output; one was added")
+            interrupted.append(_interrupted(item))
+    return paired + interrupted
+
+
+def _match(
+    items: list[Placed], ledger: Ledger, *, keep_orphans: bool
+) -> tuple[dict[int, tuple[int, list[int]]], set[int]]:
+    """Position of each answered call → (position of its first output, positions of all); outputs that go."""
+    latest: dict[str, int] = {}
+    answers: dict[int, tuple[int, list[int]]] = {}
+    gone: set[int] = set()
+    for position, (item, path) in enumerate(items):
+        identity = as_text(item.get("call_id"))
+        if item.get("type") in _CALLS:
+            latest[identity] = position
+        elif item.get("type") in _OUTPUTS:
+            call = latest.get(identity)
+            if call is None and not keep_orphans:
+                ledger.add(Rule.ORPHAN, "output without call", path, warning="an output has no call; it was left out")
+                gone.add(position)
+            elif call is not None and call in answers:
+                ledger.add(Rule.MERGED, "outputs", path)
+                answers[call][1].append(position)
+                gone.add(position)
+            elif call is not None:
+                answers[call] = (position, [position])
+    return answers, gone
+
+
+def _merge(outputs: list[Object]) -> Object:
+    """The outputs of one call → the first, with the text or the parts of all."""
+    if len(outputs) == 1:
+        return outputs[0]
+    contents = [output.get("output") for output in outputs]
+    if all(isinstance(content, str) for content in contents):
+        return {**outputs[0], "output": "\n".join(as_text(content) for content in contents)}
+    parts: list[JSON] = []
+    for content in contents:
+        parts += content if isinstance(content, list) else [{"type": "input_text", "text": as_text(content)}]
+    return {**outputs[0], "output": parts}
+
+
+def _interrupted(call: Object) -> Object:
+    return {"type": f"{call['type']}_output", "call_id": call.get("call_id"), "output": INTERRUPTED}
