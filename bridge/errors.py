@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bridge.jsonvalue import Object
+import re
+
+from bridge.jsonvalue import Object, as_index, as_text
 
 
 class ClientError(Exception):
@@ -30,3 +32,28 @@ class BackendError(Exception):
 def error_body(message: str, kind: str, code: str, param: str | None = None) -> Object:
     """An error in OpenAI's HTTP shape: `{"error": {"message", "type", "param", "code"}}`."""
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
+
+
+_NUMBERED = {401: "invalid_api_key", 429: "rate_limit_exceeded", 503: "server_is_overloaded"}
+_TYPED = {
+    "rate_limit_error": "rate_limit_exceeded",
+    "overloaded_error": "server_is_overloaded",
+    "insufficient_quota": "insufficient_quota",
+    "exceed_context_size_error": "context_length_exceeded",
+}
+_CONTEXT = re.compile(
+    r"context (?:length|window|size)|maximum context|prompt is too long|exceeds? the (?:model's )?(?:maximum|context)",
+    re.IGNORECASE,
+)
+
+
+def code_of(error: Object) -> str:
+    """The string code by which Codex classifies an error; backends send numbers, types or nothing in its place."""
+    code, kind = error.get("code"), as_text(error.get("type"))
+    if isinstance(code, str) and code:
+        return code
+    if kind in _TYPED:
+        return _TYPED[kind]
+    if _CONTEXT.search(as_text(error.get("message"))):
+        return "context_length_exceeded"
+    return _NUMBERED.get(as_index(code) or 0, "server_error")

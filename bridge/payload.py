@@ -79,14 +79,24 @@ class Unwrapper:
         self._payload.append(piece)
         return piece
 
+    @property
+    def text(self) -> str:
+        """The arguments so far."""
+        return "".join(self._text)
+
+    @property
+    def payload(self) -> str:
+        """The payload so far, as `feed` returned it."""
+        return "".join(self._payload)
+
     def finish(self, policy: Malformed = Malformed.SALVAGE) -> Unwrapped:
         """The arguments are all there."""
         scanner = self._scanner
         if scanner.incomplete:
-            return Unwrapped("".join(self._payload), "", truncated=True)
+            return Unwrapped(self.payload, "", truncated=True)
         if scanner.found:
-            return Unwrapped("".join(self._payload), "", self._defect())
-        payload, defect = _decide("".join(self._text), scanner, self._parameter, policy)
+            return Unwrapped(self.payload, "", self._defect())
+        payload, defect = _decide(self.text, scanner, self._parameter, policy)
         return Unwrapped(payload, payload, defect)
 
     def _defect(self) -> str:

@@ -123,7 +123,7 @@ def _unchecked(entries: tuple[str, ...]) -> Any:
     return entries
 
 
-_FILTER = r'~m POST & ~u "^[^?]*/responses(/compact)?(\?|$)"'
+_FILTER = '~m POST & ~u "^[^?]*/responses(/compact)?([?]|$)"'
 _STRIP = (
     "client_metadata",
     "prompt_cache_key",

@@ -47,18 +47,25 @@ class Frame:
             return None
 
     @cached_property
-    def event(self) -> Object | None:
-        """The JSON object in the data, its `type` taken from the `event:` line where it has none."""
+    def _object(self) -> Object | None:
         try:
             value = parse(self.data) if self.data else None
         except ValueError:
             return None
-        if not isinstance(value, dict):
-            return None
-        if "type" not in value and self.named:
-            name = [value for name, value in self._fields if name == b"event"][-1]
-            value["type"] = name.decode("utf-8", "replace")
-        return value
+        return value if isinstance(value, dict) else None
+
+    @cached_property
+    def untyped(self) -> bool:
+        """Whether the event's type stands in the `event:` line only, where Codex does not look."""
+        return self.named and self._object is not None and "type" not in self._object
+
+    @cached_property
+    def event(self) -> Object | None:
+        """The JSON object in the data, with its type."""
+        if not self.untyped:
+            return self._object
+        name = [value for name, value in self._fields if name == b"event"][-1]
+        return {"type": name.decode("utf-8", "replace"), **(self._object or {})}
 
     def rewritten(self, event: Object) -> Frame:
         """The same frame with another event in it."""

@@ -16,7 +16,10 @@ CARRIERS = ("additional_tools", "tool_search_output")
 
 @dataclass(frozen=True)
 class Declaration:
-    """One tool as the client declared it. `kind` is None for a hosted tool; `namespace` is empty for the default one."""
+    """One tool as the client declared it.
+
+    `kind` is None for a hosted tool, `namespace` empty for the default one, `nested` true inside any namespace.
+    """
 
     kind: Kind | None
     namespace: str

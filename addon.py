@@ -1,0 +1,213 @@
+"""Codex's custom tools on a backend that admits function tools only.
+
+mitmdump -s addon.py --mode reverse:http://HOST:PORT
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import traceback
+from collections.abc import Callable, Sequence
+
+from mitmproxy import ctx, exceptions, flowfilter, http
+from mitmproxy.addonmanager import Loader
+
+from bridge import flows, proxycore, sse
+from bridge.errors import BackendError, ClientError, error_body
+from bridge.exchange import Exchange, Mode
+from bridge.ledger import summary
+from bridge.settings import PREFIX, Settings
+
+logger = logging.getLogger("bridge")
+
+
+class Bridge:
+    """The options and the hooks."""
+
+    def __init__(self) -> None:
+        self._settings = Settings()
+        self._filter: flowfilter.TFilter = flowfilter.parse(self._settings.filter)
+        self._sessions: dict[str, flows.Session] = {}
+        self._told: set[tuple[str, str, str]] = set()
+
+    def load(self, loader: Loader) -> None:
+        """Register the options."""
+        for name, kind, default, text, choices in Settings.spec():
+            loader.add_option(PREFIX + name, kind, default, text, choices)
+
+    def configure(self, updated: set[str]) -> None:
+        """Check the options; they hold from the next flow on."""
+        if any(name.startswith(PREFIX) for name in updated):
+            values = {name: getattr(ctx.options, PREFIX + name) for name, *_ in Settings.spec()}
+            try:
+                settings = Settings.from_options(values)
+                bridged = flowfilter.parse(settings.filter)
+            except ValueError as error:
+                raise exceptions.OptionsError(str(error)) from None
+            self._settings, self._filter = settings, bridged
+        if "stream_large_bodies" in updated and ctx.options.stream_large_bodies:
+            raise exceptions.OptionsError(
+                "stream_large_bodies sends requests before they can be lowered: leave it off."
+            )
+
+    def running(self) -> None:
+        """Name options that do not exist, and have mitmproxy dial late, so that a dead backend can be reported."""
+        proxycore.install(self.rescue)
+        known = [PREFIX + name for name, *_ in Settings.spec()]
+        for name in [name for name in ctx.options.deferred if name.startswith(PREFIX)]:
+            nearest = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else f"; there are {', '.join(known)}."
+            logger.warning(f"bridge: there is no option {name}{hint}")
+        if any(mode.startswith("reverse:") for mode in ctx.options.mode):
+            ctx.options.update(connection_strategy="lazy")
+
+    def done(self) -> None:
+        """Leave mitmproxy as it was."""
+        proxycore.uninstall()
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """A bridged request has to be whole before it can be lowered."""
+        if flow.live and flowfilter.match(self._filter, flow):
+            flow.request.stream = False
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        """Lower a bridged request; whatever goes wrong, an unlowered one is never sent."""
+        if not flow.live or flow.response or flow.error:
+            return
+        if flows.asks_websocket(flow) and flows.would_be_bridged(flow, self._filter):
+            # Codex falls back to POST at once on 426 only; after any other status it goes on trying.
+            body = error_body("There is no WebSocket here: use POST.", "invalid_request_error", "upgrade_required")
+            flow.response = flows.refuse(426, body, {"connection": "close"})
+        elif flowfilter.match(self._filter, flow):
+            self._lower(flow)
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """Decide how the answer is handled, from its head."""
+        assert flow.response
+        head = flow.response.headers
+        content_type = head.get("content-type", "")
+        session = self._sessions.get(flow.id)
+        if session is None or flow.is_replay == "response":
+            if flow.live and content_type.lower().startswith(sse.CONTENT_TYPE) and not flow.response.stream:
+                flow.response.stream = True
+            return
+        try:
+            encoding = head.get("content-encoding", "")
+            session.mode = session.exchange.begin(flow.response.status_code, content_type, encoding)
+        except BackendError as error:
+            session.failure = f"The backend's answer cannot be used: {error}."
+        if session.mode is Mode.STREAM:
+            for name in ("content-encoding", "content-length", "transfer-encoding"):
+                head.pop(name, None)
+            if flow.request.is_http11:
+                head["transfer-encoding"] = "chunked"
+            flow.response.stream = _pieces(session.exchange)
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """Lift an answer that came whole; keep what was said."""
+        session = self._sessions.pop(flow.id, None)
+        if session is None:
+            if flow.live and flows.wants_models(flow):
+                flows.add_models(flow)
+            return
+        if flow.is_replay != "response":
+            self._lift(flow, session)
+        self._finish(flow, session.exchange)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """The backend or the client is gone; keep what was said."""
+        if session := self._sessions.pop(flow.id, None):
+            self._finish(flow, session.exchange)
+
+    def rescue(self, flow: http.HTTPFlow, message: str, begun: bool) -> proxycore.Rescue | None:
+        """What the client of a bridged flow gets when its backend breaks off."""
+        session = self._sessions.get(flow.id)
+        if session is None:
+            return None
+        if begun:
+            return proxycore.Rescue(b"".join(session.exchange.fail(message)))
+        host = f"{flow.request.host}:{flow.request.port}"
+        flow.response = flows.backend_failure(f"The backend at {host} did not answer: {message}")
+        return proxycore.Rescue(flow.response.content or b"", flow.response)
+
+    def _lower(self, flow: http.HTTPFlow) -> None:
+        if flow.is_replay == "request":
+            flows.aim(flow, ctx.options.mode)
+        try:
+            exchange = flows.open_exchange(flow, self._settings)
+            flows.send(flow, exchange)
+        except ClientError as error:
+            logger.warning(f"bridge: refused with {error.status}: {error.param or error.code}")
+            flow.response = flows.refuse(error.status, error.body())
+        except Exception as fault:
+            self._report(fault)
+            message = f"The bridge cannot lower this request ({type(fault).__name__}); it was not sent."
+            flow.response = flows.refuse(500, error_body(message, "server_error", "bridge_fault"))
+        else:
+            self._sessions[flow.id] = flows.Session(exchange)
+
+    def _lift(self, flow: http.HTTPFlow, session: flows.Session) -> None:
+        assert flow.response
+        exchange, data = session.exchange, flow.response.raw_content
+        if exchange.streamed or data is None:
+            return
+        try:
+            if session.failure:
+                flow.response = flows.backend_failure(session.failure)
+            elif session.mode is Mode.PASS:
+                _replace(flow.response, exchange.passed(data))
+                self._hint(flow)
+            else:
+                answer = exchange.whole(data, flow.response.headers.get("content-type", ""))
+                _replace(flow.response, answer.body)
+                flow.response.headers["content-type"] = answer.content_type
+        except BackendError as error:
+            flow.response = flows.backend_failure(f"The backend's answer cannot be used: {error}.")
+        except Exception as fault:
+            self._report(fault)
+            message = f"The bridge cannot lift this answer ({type(fault).__name__})."
+            flow.response = flows.refuse(500, error_body(message, "server_error", "bridge_fault"))
+
+    def _finish(self, flow: http.HTTPFlow, exchange: Exchange) -> None:
+        flows.keep(flow, exchange)
+        if exchange.fault:
+            self._report(exchange.fault)
+        for entry in exchange.ledger.warnings():
+            warning = (str(entry.rule), entry.what, entry.warning)
+            if warning not in self._told:
+                self._told.add(warning)
+                logger.warning(f"bridge: {entry.rule} {entry.what}: {entry.warning}")
+        logger.info(f"bridge: {summary(exchange.ledger)}")
+
+    def _hint(self, flow: http.HTTPFlow) -> None:
+        assert flow.response
+        if flow.response.status_code in (404, 405):
+            path = flow.request.path.partition("?")[0]
+            logger.warning(
+                f"bridge: the backend has no {path} ({flow.response.status_code}). If it speaks Chat Completions only, "
+                "set bridge_backend=chat; if its API stands under another path, put that into Codex's base_url."
+            )
+
+    def _report(self, fault: Exception) -> None:
+        """The type and the place of a fault; its text could hold what a prompt said."""
+        where = traceback.extract_tb(fault.__traceback__)[-1]
+        logger.error(f"bridge: fault: {type(fault).__name__} at {where.filename}:{where.lineno}")
+
+
+def _pieces(exchange: Exchange) -> Callable[[bytes], Sequence[bytes]]:
+    """A stream callable. mitmproxy ends the body on `b""` in mid-stream, so "nothing yet" is an empty list."""
+
+    def pieces(data: bytes) -> Sequence[bytes]:
+        return exchange.feed(data) if data else exchange.close()
+
+    return pieces
+
+
+def _replace(response: http.Response, body: bytes) -> None:
+    for name in ("content-encoding", "transfer-encoding"):
+        response.headers.pop(name, None)
+    response.content = body
+
+
+addons = [Bridge()]

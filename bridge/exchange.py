@@ -1,0 +1,231 @@
+"""One request and its response: the stages in their order. Bytes in, bytes out; no clock, no sockets.
+
+Nothing is remembered between exchanges. After `begin` has said how the answer comes, `feed` its pieces and `close`, or
+hand it over `whole`; `tick` and `fail` may come at any time of a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from bridge import sse
+from bridge.encoding import DamagedError, Decoder, TooLargeError, UnknownEncodingError, decode
+from bridge.errors import BackendError, ClientError
+from bridge.jsonvalue import Object, as_object, as_objects, as_text, dump, parse
+from bridge.ledger import Ledger, Rule
+from bridge.settings import Settings
+from bridge.tape import Tape
+from bridge.tools import events
+from bridge.tools.complete import complete_response, response_lacks
+from bridge.tools.context import Context
+from bridge.tools.lift import lift_response, string_code
+from bridge.tools.relay import Relay
+from bridge.tools.request import Lowered, lower
+from bridge.tools.whole import compact_response, compacted_body, summary_of
+
+JSON_TYPE = "application/json"
+
+
+class Mode(Enum):
+    """How an answer is handled."""
+
+    STREAM = "stream"
+    """Event by event, as it arrives."""
+    WHOLE = "whole"
+    """When it is all there."""
+    PASS = "pass"
+    """Not at all: it is no success, and keeps its status and body."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer for the client."""
+
+    body: bytes
+    content_type: str
+
+
+def read_request(body: bytes, encoding: str, limit: int, ledger: Ledger) -> tuple[bytes, Object]:
+    """An encoded request → its plain bytes, and the object in them; raises `ClientError`."""
+    try:
+        plain = decode(body, encoding, limit)
+    except UnknownEncodingError as error:
+        message = f"content-encoding: {error} is not known here. Send zstd, gzip, br, deflate or identity."
+        raise ClientError(message, "content-encoding", 415, "unsupported_encoding") from None
+    except TooLargeError as error:
+        raise ClientError(f"{error}. bridge_max_body raises the limit.", None, 413, "request_too_large") from None
+    except DamagedError as error:
+        raise ClientError(f"content-encoding: {error}.", "content-encoding") from None
+    if plain is not body:
+        ledger.add(Rule.DECODED, encoding)
+    try:
+        value = parse(plain)
+    except ValueError as error:
+        raise ClientError(f"The request body is not JSON: {error}.", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise ClientError("The request body must be a JSON object.", code="invalid_json")
+    return plain, value
+
+
+class Exchange:
+    """One request and its response.
+
+    `request` is the plain body that goes to the backend, `client` the plain body that the client sent.
+    """
+
+    def __init__(
+        self,
+        client: bytes,
+        body: Object,
+        lowered: Lowered,
+        settings: Settings,
+        ledger: Ledger,
+        *,
+        compact: bool = False,
+        seed: str = "",
+        now: int = 0,
+    ) -> None:
+        """`body` is the object in `client`, `compact` whether it came to `/responses/compact`."""
+        self.client = client
+        self.request = client if lowered.body == body else dump(lowered.body).encode()
+        self.names = lowered.names
+        self.ledger = ledger
+        self.compacts = lowered.compacts
+        self.keep = int(settings.keep_bodies)
+        """Bytes of each body that the user wants kept."""
+        self.streamed = False
+        """Whether the answer left piece by piece."""
+        self.fault: Exception | None = None
+        """What went wrong inside the bridge during a stream."""
+        self.heard = Tape(settings.keep_bodies)
+        """What the backend answered, plain."""
+        self.said = Tape(settings.keep_bodies)
+        """What the client got."""
+        self._settings = settings
+        self._compact = compact
+        self._wants_stream = body.get("stream") is True and not compact
+        self._context = Context(lowered.names, settings, ledger, body, seed, now)
+        self._decoder = Decoder("")
+        self._relay = Relay(self._context, compacts=lowered.compacts, collects=not self._wants_stream)
+
+    @classmethod
+    def open(
+        cls, data: bytes, settings: Settings, *, encoding: str = "", compact: bool = False, seed: str = "", now: int = 0
+    ) -> Exchange:
+        """A client's request, as it stands on the wire, lowered; raises `ClientError`."""
+        ledger = Ledger()
+        client, body = read_request(data, encoding, settings.max_body, ledger)
+        lowered = lower(body, settings, ledger, compact=compact)
+        return cls(client, body, lowered, settings, ledger, compact=compact, seed=seed, now=now)
+
+    def begin(self, status: int, content_type: str, encoding: str = "") -> Mode:
+        """The head of the answer; raises `BackendError` for an encoding that nobody knows."""
+        self.ledger.answering = True
+        try:
+            self._decoder = Decoder(encoding)
+        except UnknownEncodingError as error:
+            raise BackendError(f"the answer is encoded as {error}, which is not known here") from None
+        if status >= 300:
+            return Mode.PASS
+        is_stream = content_type.lower().startswith(sse.CONTENT_TYPE) and self._wants_stream
+        return Mode.STREAM if is_stream and self._settings.stream else Mode.WHOLE
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """A piece of a stream → what leaves for the client, often nothing."""
+        return self._guarded(lambda: [left for plain in self._unpack(data) for left in self._relay.feed(plain)])
+
+    def close(self) -> list[bytes]:
+        """The stream ended."""
+        return self._guarded(self._relay.close)
+
+    def fail(self, reason: str) -> list[bytes]:
+        """The backend is gone."""
+        return self._guarded(lambda: self._relay.fail(f"The backend's stream broke off: {reason}"))
+
+    def tick(self) -> list[bytes]:
+        """The client has heard nothing for a while."""
+        return self._guarded(self._relay.keepalive)
+
+    def whole(self, data: bytes, content_type: str) -> Answer:
+        """A whole answer → the client's; raises `BackendError`."""
+        plain = self._unpack_all(data)
+        is_stream = content_type.lower().startswith(sse.CONTENT_TYPE) or sse.looks_like_sse(plain)
+        answer = self._from_stream(plain) if is_stream else self._from_json(plain, content_type)
+        self.said.add(answer.body)
+        return answer
+
+    def passed(self, data: bytes) -> bytes:
+        """An answer that keeps its body → its plain bytes; raises `BackendError`."""
+        plain = self._unpack_all(data)
+        self.said.add(plain)
+        return plain
+
+    def _guarded(self, step: Callable[[], list[bytes]]) -> list[bytes]:
+        """One step of a stream. Whatever goes wrong in it ends the client's stream as failed, once."""
+        self.streamed = True
+        if self.fault:
+            return []
+        try:
+            left = step()
+        except Exception as fault:
+            self.fault = fault
+            left = self._relay.fail(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
+        for piece in left:
+            self.said.add(piece)
+        return left
+
+    def _unpack(self, data: bytes) -> list[bytes]:
+        pieces = list(self._decoder.feed(data))
+        for piece in pieces:
+            self.heard.add(piece)
+        return pieces
+
+    def _unpack_all(self, data: bytes) -> bytes:
+        try:
+            plain = b"".join(self._unpack(data))
+            self._decoder.close()
+        except DamagedError as error:
+            raise BackendError(f"the answer cannot be read: {error}") from None
+        return plain
+
+    def _from_stream(self, plain: bytes) -> Answer:
+        streamed = self._relay.feed(plain) + self._relay.close()
+        if self._wants_stream:
+            return Answer(b"".join(streamed), sse.CONTENT_TYPE)
+        self.ledger.add(Rule.CONVERTED, "stream to whole answer")
+        return self._json(self._relay.response())
+
+    def _from_json(self, plain: bytes, content_type: str) -> Answer:
+        try:
+            value = parse(plain)
+        except ValueError:
+            value = None
+        response = value if isinstance(value, dict) else {}
+        if not ("output" in response or response.get("object") == "response"):
+            return self._no_response(plain, response, content_type)
+        if self._wants_stream:
+            self.ledger.add(Rule.CONVERTED, "whole answer to stream")
+            completed = complete_response(response, self._context)
+            made = [piece for event in events.response_events(completed) for piece in self._relay.make(event)]
+            return Answer(b"".join(made), sse.CONTENT_TYPE)
+        whole = complete_response(response, self._context) if response_lacks(response) else response
+        lifted = lift_response(whole, self._context)
+        if self.compacts:
+            lifted = compact_response(lifted, summary_of(as_objects(lifted.get("output"))), self._context)
+        return Answer(plain, content_type) if lifted == value else self._json(complete_response(lifted, self._context))
+
+    def _no_response(self, plain: bytes, value: Object, content_type: str) -> Answer:
+        """A success that holds no response: a client that waits for a stream gets an honest end."""
+        self.ledger.add(Rule.FAILED, "no response", warning="the backend's answer is no response object")
+        if not self._wants_stream:
+            return Answer(plain, content_type)
+        error = string_code(value.get("error") or {"message": "The backend's answer is no response object."})
+        failed = complete_response({"status": "failed", "error": error}, self._context)
+        return Answer(b"".join(self._relay.make(events.ended("response.failed", failed))), sse.CONTENT_TYPE)
+
+    def _json(self, response: Object) -> Answer:
+        if self._compact and response.get("status") == "failed":
+            raise BackendError(as_text(as_object(response.get("error")).get("message")))
+        return Answer(dump(compacted_body(response) if self._compact else response).encode(), JSON_TYPE)

@@ -1,0 +1,178 @@
+"""The bridge on mitmproxy's flows: which are bridged, what they keep, how a replayed one is opened again.
+
+`flow.request` is the backend's request and `flow.response` the client's response. What else there was stands in
+`flow.metadata["bridge"]`, as plain data: the client's request and the backend's response, both packed (so that `~meta`
+does not find prompt text), the name table and the ledger; `flow.metadata["bridge_rules"]` has the rules' words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mitmproxy import flowfilter, http
+from mitmproxy.proxy.mode_specs import ReverseMode
+
+from bridge.errors import error_body
+from bridge.exchange import Exchange, Mode, read_request
+from bridge.jsonvalue import Object, dump, parse
+from bridge.ledger import Ledger
+from bridge.names import NameTable
+from bridge.settings import Settings
+from bridge.tools.request import Lowered
+
+KEY = "bridge"
+RULES_KEY = "bridge_rules"
+VERSION = 1
+COMPACT = "/compact"
+
+
+@dataclass
+class Session:
+    """A bridged flow on its way: its exchange, and how its answer is handled once that is known."""
+
+    exchange: Exchange
+    mode: Mode | None = None
+    failure: str = ""
+
+
+def asks_websocket(flow: http.HTTPFlow) -> bool:
+    """Whether the request wants to become a WebSocket."""
+    return flow.request.method == "GET" and flow.request.headers.get("upgrade", "").lower() == "websocket"
+
+
+def would_be_bridged(flow: http.HTTPFlow, bridged: flowfilter.TFilter) -> bool:
+    """Whether a POST to the same place is bridged."""
+    probe = flow.copy()
+    probe.request.method = "POST"
+    return bool(flowfilter.match(bridged, probe))
+
+
+def wants_models(flow: http.HTTPFlow) -> bool:
+    """Whether this is Codex's model discovery: GET …/models?client_version=…"""
+    path = flow.request.path_components
+    return flow.request.method == "GET" and path[-1:] == ("models",) and "client_version" in flow.request.query
+
+
+def add_models(flow: http.HTTPFlow) -> None:
+    """Codex's discovery fails on an answer without a `models` list: it gains an empty one."""
+    assert flow.response
+    try:
+        body = parse(flow.response.content or b"")
+    except ValueError:
+        return
+    if flow.response.status_code == 200 and isinstance(body, dict) and not isinstance(body.get("models"), list):
+        flow.response.content = dump({**body, "models": []}).encode()
+
+
+def refuse(status: int, body: Object, headers: Mapping[str, str] | None = None) -> http.Response:
+    """An error in OpenAI's shape."""
+    return http.Response.make(status, dump(body), {"content-type": "application/json", **(headers or {})})
+
+
+def backend_failure(message: str) -> http.Response:
+    """The backend cannot be reached, or what it sent cannot be read."""
+    return refuse(502, error_body(message, "server_error", "bad_gateway"))
+
+
+def aim(flow: http.HTTPFlow, modes: list[str]) -> None:
+    """A replayed request goes to the target of the one `reverse:` mode, not to the host it was recorded with."""
+    targets = [mode for mode in map(_reverse_mode, modes) if mode]
+    if len(targets) == 1 and targets[0].scheme in ("http", "https"):
+        flow.request.scheme = targets[0].scheme
+        flow.request.host, flow.request.port = targets[0].address
+
+
+def open_exchange(flow: http.HTTPFlow, settings: Settings) -> Exchange:
+    """A request that reaches the addon → its exchange; raises `ClientError`.
+
+    One that was bridged before and still is what was sent then is lowered afresh from what the client sent; one that
+    was edited is sent as edited, and its answer lifted with the names of then.
+    """
+    stored = load(flow)
+    now = int(flow.request.timestamp_start)
+    if stored is None:
+        compact = flow.request.path.partition("?")[0].endswith(COMPACT)
+        encoding = flow.request.headers.get("content-encoding", "")
+        data = flow.request.raw_content or b""
+        return Exchange.open(data, settings, encoding=encoding, compact=compact, seed=flow.id, now=now)
+    client, compact = unpack(stored.get("client_request")), bool(stored.get("compact"))
+    body = flow.request.raw_content or b""
+    if client and stored.get("sent") == _digest(body):
+        return Exchange.open(client, settings, compact=compact, seed=flow.id, now=now)
+    ledger = Ledger()
+    plain, edited = read_request(body, flow.request.headers.get("content-encoding", ""), settings.max_body, ledger)
+    asked = parse(client) if client else edited
+    lowered = Lowered(edited, NameTable.from_data(stored["names"]), bool(stored.get("compacts")))
+    asked = asked if isinstance(asked, dict) else edited
+    exchange = Exchange(client or plain, asked, lowered, settings, ledger, compact=compact, seed=flow.id, now=now)
+    exchange.request = plain
+    return exchange
+
+
+def send(flow: http.HTTPFlow, exchange: Exchange) -> None:
+    """Put the backend's request on the flow, and the client's into its metadata."""
+    headers = flow.request.headers
+    headers.pop("content-encoding", None)
+    headers["accept-encoding"] = "identity"
+    flow.request.content = exchange.request
+    path, question, query = flow.request.path.partition("?")
+    compact = path.endswith(COMPACT)
+    flow.request.path = path.removesuffix(COMPACT) + question + query
+    stored = load(flow) or {}
+    flow.metadata[KEY] = {
+        "version": VERSION,
+        "client_request": pack(exchange.client, exchange.keep),
+        "sent": _digest(exchange.request),
+        "names": exchange.names.data(),
+        "compact": compact or bool(stored.get("compact")),
+        "compacts": exchange.compacts,
+    }
+    note(flow, exchange)
+
+
+def keep(flow: http.HTTPFlow, exchange: Exchange) -> None:
+    """Put what was said so far on the flow, and what the backend said into its metadata."""
+    stored = load(flow)
+    if stored is not None:
+        stored["backend_response"] = pack(exchange.heard.bytes(), exchange.keep)
+        stored["whole"] = exchange.heard.whole and exchange.said.whole
+    if flow.response and exchange.streamed:
+        flow.response.data.content = exchange.said.bytes() if exchange.keep else None
+    note(flow, exchange)
+
+
+def note(flow: http.HTTPFlow, exchange: Exchange) -> None:
+    """Put the ledger into the flow's metadata."""
+    flow.metadata[KEY]["ledger"] = exchange.ledger.data()
+    flow.metadata[RULES_KEY] = " ".join(exchange.ledger.rules())
+
+
+def load(flow: http.HTTPFlow) -> dict[str, Any] | None:
+    """What a bridged flow keeps; None for any other, and for one of a version that is not known here."""
+    stored = flow.metadata.get(KEY)
+    return stored if isinstance(stored, dict) and stored.get("version") == VERSION else None
+
+
+def pack(data: bytes, limit: int) -> bytes:
+    """A body, packed; nothing of one that is longer than the limit."""
+    return zlib.compress(data) if len(data) <= limit else b""
+
+
+def unpack(packed: bytes | None) -> bytes:
+    """A packed body; empty where none was kept."""
+    return zlib.decompress(packed) if packed else b""
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _reverse_mode(spec: str) -> ReverseMode | None:
+    try:
+        return ReverseMode.parse(spec)
+    except ValueError:
+        return None

@@ -1,0 +1,82 @@
+"""The one place where the addon reaches into mitmproxy's proxy core: what a client hears when the backend breaks off.
+
+Observed with mitmproxy 12.3.1: when an upstream connection fails, `HttpStream.handle_protocol_error` fires the `error`
+hook and then fails the client's connection too, so that a client gets an HTML page, or a stream that is cut in its
+middle. No hook can answer in its place, so the method is wrapped: for a flow that the addon rescues, the client gets
+an answer, or the rest of its stream, and a clean end. All other flows take the original path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from mitmproxy.flow import Error
+from mitmproxy.http import HTTPFlow, Response
+from mitmproxy.proxy.commands import Command
+from mitmproxy.proxy.layers import http
+from mitmproxy.proxy.layers.http._events import (
+    RequestProtocolError,
+    ResponseData,
+    ResponseEndOfMessage,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
+from mitmproxy.proxy.layers.http._hooks import HttpErrorHook
+
+_ORIGINAL = http.HttpStream.handle_protocol_error
+
+
+@dataclass(frozen=True)
+class Rescue:
+    """What a client gets at the end: a response, if it has none yet, and bytes of its body."""
+
+    body: bytes
+    response: Response | None = None
+
+
+type Rescuer = Callable[[HTTPFlow, str, bool], Rescue | None]
+"""(flow, what happened, whether its response has begun to leave) → what the client gets; None for other flows."""
+
+
+def install(rescuer: Rescuer) -> None:
+    """From now on ask `rescuer` whenever a backend breaks off."""
+
+    def handle_protocol_error(
+        stream: http.HttpStream, event: RequestProtocolError | ResponseProtocolError
+    ) -> Generator[Command, Any, None]:
+        rescue = _ask(rescuer, stream, event)
+        yield from _ORIGINAL(stream, event) if rescue is None else _end(stream, event.message, rescue)
+
+    http.HttpStream.handle_protocol_error = handle_protocol_error  # type: ignore[method-assign, assignment]
+
+
+def uninstall() -> None:
+    """Leave mitmproxy as it was."""
+    http.HttpStream.handle_protocol_error = _ORIGINAL  # type: ignore[method-assign]
+
+
+def _ask(rescuer: Rescuer, stream: http.HttpStream, event: object) -> Rescue | None:
+    over = stream.client_state == stream.state_errored or stream.server_state in (
+        stream.state_done,
+        stream.state_errored,
+    )
+    if over or not isinstance(event, ResponseProtocolError) or stream.flow.error:
+        return None
+    begun = stream.server_state == stream.state_stream_response_body
+    return rescuer(stream.flow, event.message, begun)
+
+
+def _end(stream: http.HttpStream, message: str, rescue: Rescue) -> Generator[Command, Any, None]:
+    client, identity = stream.context.client, stream.stream_id
+    stream.flow.error = Error(message)
+    yield HttpErrorHook(stream.flow)
+    if rescue.response:
+        yield http.SendHttp(ResponseHeaders(identity, rescue.response, end_stream=False), client)
+    if rescue.body:
+        yield http.SendHttp(ResponseData(identity, rescue.body), client)
+    stream.server_state = stream.state_errored
+    stream.flow.live = False
+    yield http.DropStream(identity)
+    yield http.SendHttp(ResponseEndOfMessage(identity), client)

@@ -1,0 +1,167 @@
+"""What a backend leaves out of its events, items and responses, and strict clients need.
+
+llama.cpp's stream has no `sequence_number`, `output_index`, `content_index`, `logprobs`, and a bare `response` object
+(2026-10). Codex drops a call without `call_id`, reasoning without `summary` and a message whose content is a string,
+all in silence (0.154 to 0.171).
+"""
+
+from __future__ import annotations
+
+from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text
+from bridge.tools import usage
+from bridge.tools.context import Context
+
+LIFECYCLE = ("response.created", "response.queued", "response.in_progress")
+TERMINAL = ("response.completed", "response.done", "response.incomplete", "response.failed")
+ITEM = ("response.output_item.added", "response.output_item.done")
+
+_CONTENT: Object = {"content_index": 0}
+_TEXT: Object = {"content_index": 0, "logprobs": []}
+_SUMMARY: Object = {"summary_index": 0}
+_PARTS: dict[str, Object] = {
+    "response.content_part.added": _CONTENT,
+    "response.content_part.done": _CONTENT,
+    "response.output_text.delta": _TEXT,
+    "response.output_text.done": _TEXT,
+    "response.refusal.delta": _CONTENT,
+    "response.refusal.done": _CONTENT,
+    "response.reasoning_text.delta": _CONTENT,
+    "response.reasoning_text.done": _CONTENT,
+    "response.reasoning_summary_part.added": _SUMMARY,
+    "response.reasoning_summary_part.done": _SUMMARY,
+    "response.reasoning_summary_text.delta": _SUMMARY,
+    "response.reasoning_summary_text.done": _SUMMARY,
+    "response.function_call_arguments.delta": {},
+    "response.function_call_arguments.done": {},
+    "response.custom_tool_call_input.delta": {},
+    "response.custom_tool_call_input.done": {},
+}
+_ID_PREFIX = {
+    "message": "msg_",
+    "reasoning": "rs_",
+    "function_call": "fc_",
+    "custom_tool_call": "ctc_",
+    "tool_search_call": "tsc_",
+}
+_CALLS = ("function_call", "custom_tool_call")
+
+
+class Completer:
+    """Completes event after event; it knows which item each belongs to, however the backend says so."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._index_of: dict[str, int] = {}
+        self._id_of: dict[int, str] = {}
+        self._last = -1
+
+    def complete(self, event: Object) -> Object:
+        """The event with nothing missing; what it has is kept."""
+        kind = as_text(event.get("type"))
+        if kind in LIFECYCLE or kind in TERMINAL:
+            return {**event, "response": complete_response(as_object(event.get("response")), self._context)}
+        if kind in ITEM:
+            return self._item(event, announced=kind == ITEM[0])
+        if kind in _PARTS:
+            index = self._index(event, as_text(event.get("item_id")))
+            completed = {**_PARTS[kind], **event, "output_index": index}
+            completed["item_id"] = as_text(event.get("item_id")) or self._id_of.get(index, "")
+            if isinstance(part := event.get("part"), dict):
+                completed["part"] = _complete_part(part)
+            return completed
+        return event
+
+    def _item(self, event: Object, *, announced: bool) -> Object:
+        item = as_object(event.get("item"))
+        identity = as_text(item.get("id"))
+        index = as_index(event.get("output_index"))
+        if index is None:
+            known = self._index_of.get(identity) if identity else (None if announced else self._last)
+            index = self._last + 1 if known is None or known < 0 else known
+        self._last = max(self._last, index)
+        if not identity and index in self._id_of:
+            item = {**item, "id": self._id_of[index]}
+        completed = complete_item(item, index, self._context, status="in_progress" if announced else "completed")
+        self._id_of[index] = as_text(completed.get("id"))
+        self._index_of[self._id_of[index]] = index
+        return {**event, "output_index": index, "item": completed}
+
+    def _index(self, event: Object, identity: str) -> int:
+        index = as_index(event.get("output_index"))
+        if index is None:
+            index = self._index_of.get(identity, max(self._last, 0))
+        return index
+
+
+def lacks(event: Object) -> bool:
+    """Whether an event lacks what Codex cannot do without, so that it may not leave as it came."""
+    kind = as_text(event.get("type"))
+    if kind in ITEM:
+        return item_lacks(as_object(event.get("item")))
+    return kind in TERMINAL and response_lacks(as_object(event.get("response")))
+
+
+def response_lacks(response: Object) -> bool:
+    """Whether Codex could not read the response."""
+    items = as_objects(response.get("output"))
+    return not (as_text(response.get("id")) and usage.is_readable(response.get("usage"))) or any(map(item_lacks, items))
+
+
+def item_lacks(item: Object) -> bool:
+    """Whether Codex would drop the item, or do the wrong thing with it."""
+    kind = item.get("type")
+    return (
+        (kind in _CALLS and not as_text(item.get("call_id")))
+        or (kind == "function_call" and not isinstance(item.get("arguments"), str))
+        or (kind == "reasoning" and not isinstance(item.get("summary"), list))
+        or (kind == "message" and not isinstance(item.get("content"), list))
+    )
+
+
+def complete_item(item: Object, index: int, context: Context, status: str = "completed") -> Object:
+    """An output item with the fields that its type needs."""
+    kind = as_text(item.get("type"))
+    completed: Object = {**item}
+    if prefix := _ID_PREFIX.get(kind):
+        completed["id"] = as_text(item.get("id")) or context.mint(prefix, index)
+    if kind in _CALLS:
+        completed["call_id"] = as_text(item.get("call_id")) or context.mint("call_", index)
+    if kind in _CALLS or kind == "message":
+        completed.setdefault("status", status)
+    if kind == "message":
+        content = item.get("content")
+        text: Object = {"type": "output_text", "text": content}
+        parts = [text] if isinstance(content, str) else as_objects(content)
+        completed["role"] = item.get("role") or "assistant"
+        completed["content"] = [_complete_part(part) for part in parts]
+    if kind == "reasoning" and not isinstance(item.get("summary"), list):
+        completed["summary"] = []
+    return completed
+
+
+def complete_response(response: Object, context: Context) -> Object:
+    """A response object with the fields that its type needs; what the client asked stands in for what is missing."""
+    client = context.client
+    defaults: Object = {
+        "id": context.mint("resp_"),
+        "object": "response",
+        "created_at": context.now,
+        "model": client.get("model") or "",
+        "output": [],
+        "parallel_tool_calls": bool(client.get("parallel_tool_calls", True)),
+        "tool_choice": client.get("tool_choice") or "auto",
+        "tools": client.get("tools") or [],
+    }
+    completed: Object = {**response, **{key: value for key, value in defaults.items() if response.get(key) is None}}
+    if response.get("usage") is not None:
+        completed["usage"] = usage.complete(response.get("usage"))
+    completed["output"] = [
+        complete_item(item, index, context) for index, item in enumerate(as_objects(completed.get("output")))
+    ]
+    return completed
+
+
+def _complete_part(part: JSON) -> JSON:
+    if isinstance(part, dict) and part.get("type") == "output_text" and not isinstance(part.get("annotations"), list):
+        return {**part, "annotations": []}
+    return part

@@ -1,0 +1,134 @@
+"""The events of a function-only stream → the client's events, one by one, with an honest end."""
+
+from __future__ import annotations
+
+from bridge.errors import code_of
+from bridge.jsonvalue import Object, as_index, as_object, as_objects, as_text, without
+from bridge.ledger import Rule
+from bridge.payload import breaks_off
+from bridge.tools import events
+from bridge.tools.callstream import CallStream
+from bridge.tools.complete import ITEM, LIFECYCLE, TERMINAL, Completer
+from bridge.tools.context import Context
+from bridge.tools.lift import broken_off, echo, lift_item, lift_response, string_code
+
+_ENDS = {"incomplete": "response.incomplete", "failed": "response.failed", "cancelled": "response.failed"}
+
+_KEEPALIVE: Object = {"type": "keepalive"}
+
+
+class StreamLift:
+    """Takes completed events in order; what it returns unchanged is the same object."""
+
+    def __init__(self, context: Context) -> None:
+        self.ended = False
+        """Whether the terminal event has left."""
+        self._context = context
+        self._completer = Completer(context)
+        self._calls: dict[int, CallStream] = {}
+        self._cut = False
+        self._seen_items = False
+        self._error: Object | None = None
+        self._response: Object = {}
+
+    def feed(self, event: Object) -> list[Object]:
+        """One event of the backend's → none, one or more of the client's."""
+        kind = as_text(event.get("type"))
+        if kind in LIFECYCLE:
+            response = as_object(event.get("response"))
+            echoed = echo(response, self._context)
+            self._response = {**without(echoed, "usage"), "output": []}
+            return [event if echoed is response else {**event, "response": echoed}]
+        if kind in TERMINAL:
+            return self._end(kind, event)
+        if kind in ITEM:
+            self._seen_items = True
+            return self._item(event, announced=kind == ITEM[0])
+        if kind.startswith("response.function_call_arguments."):
+            return self._arguments(event, finished=kind.endswith(".done"))
+        if kind == "error" or (not kind and "error" in event):
+            self._error = as_object(event.get("error")) or without(event, "type", "sequence_number")
+        return [event]
+
+    def keepalive(self) -> list[Object]:
+        """An event that changes nothing; Codex's idle timer counts any event, but no comment (0.154 to 0.171)."""
+        if self.ended:
+            return []
+        return [{"type": "response.in_progress", "response": self._response} if self._response else _KEEPALIVE]
+
+    def fail(self, message: str) -> list[Object]:
+        """The stream is over without its terminal event."""
+        if self.ended:
+            return []
+        self.ended = True
+        error = string_code(self._error or {"message": message})
+        self._context.ledger.add(Rule.FAILED, as_text(error["code"]), warning="the stream ends without its end")
+        response = self._response or as_object(self._completer.complete(events.ended(TERMINAL[-1], {}))["response"])
+        failed: Object = {**response, "status": "failed", "error": error, "output": []}
+        return [events.ended("response.failed", failed)]
+
+    def _item(self, event: Object, *, announced: bool) -> list[Object]:
+        item, index = as_object(event.get("item")), as_index(event.get("output_index")) or 0
+        if item.get("type") != "function_call":
+            path = f"output[{index}]"
+            lifted = lift_item(item, path, self._context.quiet() if announced else self._context)
+            return [event if lifted is None or lifted == item else {**event, "item": lifted}]
+        if announced:
+            self._calls[index] = call = CallStream(self._context)
+            return call.added(event)
+        call = self._calls.pop(index) if index in self._calls else CallStream(self._context)
+        lifted_events = call.done(event)
+        self._cut |= call.cut
+        return lifted_events
+
+    def _arguments(self, event: Object, *, finished: bool) -> list[Object]:
+        call = self._calls.get(as_index(event.get("output_index")) or 0)
+        if call is None:
+            return [event]
+        return call.arguments_done(event) if finished else call.delta(event)
+
+    def _end(self, kind: str, event: Object) -> list[Object]:
+        response = as_object(event.get("response"))
+        finished = kind in ("response.completed", "response.done") and response.get("status") in (None, "completed")
+        last = self._finish_calls(response, finished=finished)
+        if finished and not self._seen_items:
+            last += self._announce(as_objects(response.get("output")))
+        self.ended = True
+        lifted = lift_response(response, self._context.quiet())
+        if self._cut and lifted.get("status") in (None, "completed"):
+            lifted = {**lifted, "status": "failed", "error": broken_off()}
+        end = _ENDS.get(as_text(lifted.get("status")), "response.completed" if kind == "response.done" else kind)
+        if end == "response.failed":
+            lifted = self._failed(lifted)
+        if end != kind:
+            self._context.ledger.add(Rule.CONVERTED, f"{kind} to {end}")
+        unchanged = end == kind and lifted == response
+        return [*last, event if unchanged else {**event, "type": end, "response": lifted}]
+
+    def _failed(self, response: Object) -> Object:
+        error = as_object(response.get("error"))
+        self._context.ledger.add(Rule.FAILED, code_of(error), warning="the turn ends as failed")
+        return {**response, "status": "failed", "error": string_code(error)}
+
+    def _finish_calls(self, response: Object, *, finished: bool) -> list[Object]:
+        """Calls that no event ended: the response holds them, or they are whole as they are, or they broke off."""
+        last: list[Object] = []
+        by_id = {as_text(item.get("id")): item for item in as_objects(response.get("output"))}
+        for index, call in self._calls.items():
+            item = by_id.get(as_text(call.item.get("id")))
+            whole = bool(call.arguments.strip()) and not breaks_off(call.arguments)
+            if finished and (item or whole):
+                last += call.done(events.done(item or {**call.item, "status": "completed"}, index))
+            else:
+                last += call.break_off(f"output[{index}]")
+            self._cut |= call.cut
+        self._calls.clear()
+        return last
+
+    def _announce(self, items: list[Object]) -> list[Object]:
+        """Items that stand in the terminal event only, which Codex does not look at."""
+        announced: list[Object] = []
+        for index, item in enumerate(items):
+            for event in events.item_events(item, index):
+                announced += self.feed(self._completer.complete(event))
+        return announced
