@@ -36,16 +36,18 @@ def lower_message(item: Object, index: int, images: Images, ledger: Ledger) -> l
 def lower_reasoning(item: Object, path: str, ledger: Ledger) -> list[Object]:
     """Reasoning → its readable text only; without any it goes.
 
-    llama.cpp answers 400 to a reasoning item without `content`, vLLM to one with `encrypted_content`.
+    llama.cpp answers 400 to a reasoning item whose `content` is missing or empty (2026-10), vLLM 0.32 to one with
+    `encrypted_content`: where only a summary is readable, it stands in both places.
     """
-    lowered: Object = {**without(item, "encrypted_content"), "content": item.get("content") or []}
     if item.get("encrypted_content"):
         ledger.add(Rule.DROPPED, "encrypted reasoning", path)
-    readable = [part for key in ("summary", "content") for part in as_objects(lowered.get(key)) if part.get("text")]
-    if not readable:
+    summary, content = as_objects(item.get("summary")), as_objects(item.get("content"))
+    told, thought = _text(summary), _text(content)
+    if not told and not thought:
         ledger.add(Rule.DROPPED, "empty reasoning", path)
         return []
-    return [{**lowered, "summary": lowered.get("summary") or []}]
+    parts: list[JSON] = list[JSON](content) if thought else [{"type": "reasoning_text", "text": told}]
+    return [{**without(item, "encrypted_content"), "summary": list[JSON](summary), "content": parts}]
 
 
 def lower_agent_message(item: Object, path: str, ledger: Ledger) -> list[Object]:
@@ -62,6 +64,10 @@ def lower_hosted_call(item: Object, index: int, ledger: Ledger) -> list[Object]:
     told = without(item, "type", "id", "status", "call_id")
     text = f"[{kind}: {dump(told)[:NOTE_LENGTH]}]" if told else f"[{kind}]"
     return [_assistant({"type": "message", "role": "assistant"}, index, [{"type": "output_text", "text": text}])]
+
+
+def _text(parts: list[Object]) -> str:
+    return "\n\n".join(as_text(part.get("text")) for part in parts).strip()
 
 
 def _parts(content: JSON) -> list[Object]:
