@@ -27,7 +27,7 @@ class Bridge:
 
     def __init__(self) -> None:
         self._settings = Settings()
-        self._filter: flowfilter.TFilter = flowfilter.parse(self._settings.filter)
+        self._filter = flows.parse_filter(self._settings.filter)
         self._sessions: dict[str, flows.Session] = {}
         self._told: set[tuple[str, str, str]] = set()
 
@@ -42,7 +42,7 @@ class Bridge:
             values = {name: getattr(ctx.options, PREFIX + name) for name, *_ in Settings.spec()}
             try:
                 settings = Settings.from_options(values)
-                bridged = flowfilter.parse(settings.filter)
+                bridged = flows.parse_filter(settings.filter)
             except ValueError as error:
                 raise exceptions.OptionsError(str(error)) from None
             self._settings, self._filter = settings, bridged

@@ -39,6 +39,14 @@ class Session:
     failure: str = ""
 
 
+def parse_filter(text: str) -> flowfilter.TFilter:
+    """`bridge_filter` → a filter; `ValueError` names the option."""
+    try:
+        return flowfilter.parse(text)
+    except ValueError as error:
+        raise ValueError(f"bridge_filter: {error}") from None
+
+
 def asks_websocket(flow: http.HTTPFlow) -> bool:
     """Whether the request wants to become a WebSocket."""
     return flow.request.method == "GET" and flow.request.headers.get("upgrade", "").lower() == "websocket"
@@ -159,7 +167,7 @@ def load(flow: http.HTTPFlow) -> dict[str, Any] | None:
 
 def pack(data: bytes, limit: int) -> bytes:
     """A body, packed; nothing of one that is longer than the limit."""
-    return zlib.compress(data) if len(data) <= limit else b""
+    return zlib.compress(data) if 0 < len(data) <= limit else b""
 
 
 def unpack(packed: bytes | None) -> bytes:

@@ -93,7 +93,6 @@ class StreamLift:
         last = self._finish_calls(response, finished=finished)
         if finished and not self._seen_items:
             last += self._announce(as_objects(response.get("output")))
-        self.ended = True
         lifted = lift_response(response, self._context.quiet())
         if self._cut and lifted.get("status") in (None, "completed"):
             lifted = {**lifted, "status": "failed", "error": broken_off()}
@@ -102,6 +101,7 @@ class StreamLift:
             lifted = self._failed(lifted)
         if end != kind:
             self._context.ledger.add(Rule.CONVERTED, f"{kind} to {end}")
+        self.ended = True
         unchanged = end == kind and lifted == response
         return [*last, event if unchanged else {**event, "type": end, "response": lifted}]
 
