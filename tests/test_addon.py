@@ -231,7 +231,9 @@ def test_a_compact_request_goes_to_responses() -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress)])
+@pytest.mark.parametrize(
+    ("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress)]
+)
 def test_a_backend_that_compresses_all_the_same(coding: str, pack: Any, streamed: bool) -> None:
     plain = stream(*EVENTS) if streamed else whole(RESPONSE)
     packed = pack(b"".join(piece for piece in plain.pieces if isinstance(piece, bytes)))
@@ -246,7 +248,9 @@ def test_a_backend_that_compresses_all_the_same(coding: str, pack: Any, streamed
 @pytest.mark.parametrize(
     "reply",
     [
-        pytest.param(Reply([b"x"], headers={"content-type": "text/event-stream", "content-encoding": "snappy"}), id="?"),
+        pytest.param(
+            Reply([b"x"], headers={"content-type": "text/event-stream", "content-encoding": "snappy"}), id="?"
+        ),
         pytest.param(Reply([b"x"], headers={"content-type": "application/json", "content-encoding": "gzip"}), id="bad"),
     ],
 )

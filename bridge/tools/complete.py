@@ -150,7 +150,7 @@ def complete_response(response: Object, context: Context) -> Object:
         "output": [],
         "parallel_tool_calls": bool(client.get("parallel_tool_calls", True)),
         "tool_choice": client.get("tool_choice") or "auto",
-        "tools": client.get("tools") or [],
+        "tools": [],
     }
     completed: Object = {**response, **{key: value for key, value in defaults.items() if response.get(key) is None}}
     if response.get("usage") is not None:

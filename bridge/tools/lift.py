@@ -111,11 +111,9 @@ def lift_response(response: Object, context: Context) -> Object:
 
 
 def echo(response: Object, context: Context) -> Object:
-    """What a response repeats of the request is what the client sent."""
-    echoed = {key: context.client[key] for key in ECHOED if key in context.client}
-    if "tools" not in echoed and "tools" in response:
-        echoed["tools"] = []
-    changed = {key: value for key, value in echoed.items() if response.get(key) not in (None, value)}
+    """What a response repeats of the request is what the client sent; what it does not repeat stays out."""
+    echoed: Object = {key: context.client.get(key, [] if key == "tools" else response.get(key)) for key in ECHOED}
+    changed = {key: value for key, value in echoed.items() if response.get(key) and response[key] != value}
     return {**response, **changed} if changed else response
 
 
