@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Annotated, Any, get_args, get_origin
 
 from openai.types.responses import Response, ResponseOutputItem, ResponseStreamEvent
@@ -68,7 +69,7 @@ def relayed(data: bytes, opened: Exchange | None = None, *, cuts: Iterable[int] 
     """What leaves for a backend's stream that arrives in pieces."""
     opened = opened or exchange()
     marks = [0, *sorted(cuts), len(data)]
-    pieces = [data[start:end] for start, end in zip(marks, marks[1:], strict=False)]
+    pieces = [data[start:end] for start, end in pairwise(marks)]
     return b"".join([left for piece in pieces for left in opened.feed(piece)] + opened.close())
 
 
@@ -99,7 +100,7 @@ def done(item: Event, index: int = 0) -> Event:
     return {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
-def call(name: str, arguments: str, index: int = 0, **fields: Any) -> Event:
+def call(name: str, arguments: Any, index: int = 0, **fields: Any) -> Event:
     """A finished `function_call` item."""
     ids = {"id": f"fc_{index}", "call_id": f"call_{index}"}
     return {"type": "function_call", **ids, "name": name, "arguments": arguments, "status": "completed", **fields}
