@@ -18,7 +18,7 @@ def parse(data: bytes | str) -> JSON:
     if isinstance(data, bytes):
         data = data.decode("utf-8")
     try:
-        value: JSON = json.loads(data, parse_constant=_refuse, parse_float=_finite)
+        value: JSON = _DECODER.decode(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return value
@@ -26,7 +26,7 @@ def parse(data: bytes | str) -> JSON:
 
 def dump(value: JSON) -> str:
     """Value → compact JSON text that UTF-8 can carry; lone surrogates leave as escapes."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -68,3 +68,7 @@ def _finite(literal: str) -> float:
     if math.isinf(number):
         raise ValueError(f"the number {literal} is out of range")
     return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

@@ -8,12 +8,36 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError, model_validator
 
 from bridge.jsonvalue import JSON, parse
 from bridge.payload import Malformed
 
 PREFIX = "bridge_"
+
+
+class Backend(StrEnum):
+    """Which API the backend speaks."""
+
+    RESPONSES = "responses"
+    CHAT = "chat"
+
+
+class DeveloperRole(StrEnum):
+    """The role of a developer message that is not at the start."""
+
+    USER = "user"
+    SYSTEM = "system"
+    DEVELOPER = "developer"
+
+
+class Reasoning(StrEnum):
+    """Where a chat backend gets its reasoning back."""
+
+    REASONING_CONTENT = "reasoning_content"
+    REASONING = "reasoning"
+    THINK = "think"
+    DROP = "drop"
 
 
 class CustomTools(StrEnum):
@@ -137,6 +161,9 @@ _STRIP = (
 )
 
 
+_CHAT_ONLY = ("developer_role", "reasoning", "think_tags", "effort")
+
+
 class Settings(BaseModel):
     """The options of one exchange. Field names are the option names without `bridge_`."""
 
@@ -145,6 +172,11 @@ class Settings(BaseModel):
     filter: str = Field(
         default=_FILTER,
         description="The flows that are bridged, as a mitmproxy flow filter; everything else passes as it is.",
+    )
+    backend: Backend = Field(
+        default=Backend.RESPONSES,
+        description="The API that the backend speaks: the Responses API, or Chat Completions at the sibling path "
+        "…/chat/completions.",
     )
     max_body: ByteSize = Field(
         default=ByteSize(64 << 20),
@@ -191,6 +223,31 @@ class Settings(BaseModel):
         "double quotes). Repeat the option for more fields.",
     )
     model: str = Field(default="", description="The model name to send in place of the client's.")
+    developer_role: DeveloperRole = Field(
+        default=DeveloperRole.USER,
+        description="Chat: the role of developer messages behind the first other message; common templates admit one "
+        "system message, at the start.",
+    )
+    reasoning: Reasoning = Field(
+        default=Reasoning.REASONING_CONTENT,
+        description="Chat: where earlier reasoning goes back: a field of the assistant message (reasoning_content, "
+        "reasoning), <think> tags in its text (think), or nowhere (drop).",
+    )
+    think_tags: bool = Field(
+        default=False,
+        description="Chat: take <think>…</think> in the answer's text for reasoning.",
+    )
+    effort: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(
+        default=_unchecked(()),
+        description="Chat: from=to, another reasoning effort for one that the backend refuses (xhigh=high). Repeat the "
+        "option for more.",
+    )
+    keepalive: int = Field(
+        default=15,
+        ge=0,
+        description="Seconds of silence after which a waiting client gets an event that resets its idle timer; 0 never "
+        "sends one.",
+    )
     stream: bool = Field(
         default=True,
         description="Pass answers on as they arrive; false holds each until it is whole, to intercept and edit it.",
@@ -200,6 +257,17 @@ class Settings(BaseModel):
         description="How much of each body a flow keeps, for views, recordings and replay (16MiB, …); 0 keeps none.",
     )
 
+    @model_validator(mode="after")
+    def _together(self) -> Settings:
+        """Refuse settings that cannot work together."""
+        fields = type(self).model_fields
+        changed = [name for name in _CHAT_ONLY if getattr(self, name) not in (fields[name].default, {})]
+        if changed and self.backend is Backend.RESPONSES:
+            raise ValueError(f"{PREFIX}{changed[0]} needs {PREFIX}backend=chat: a Responses backend has no use for it")
+        if not self.stream and self.keepalive not in (0, fields["keepalive"].default):
+            raise ValueError(f"{PREFIX}keepalive needs {PREFIX}stream=true: an answer that is held has no stream to keep")
+        return self
+
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Settings:
         """Option values without their prefix → settings; `ValueError` names the option and what it takes."""
@@ -207,8 +275,8 @@ class Settings(BaseModel):
             return cls.model_validate(dict(options))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            name = PREFIX + str(first["loc"][0])
-            raise ValueError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
+            name = f"{PREFIX}{first['loc'][0]}: " if first["loc"] else ""
+            raise ValueError(name + first["msg"].removeprefix("Value error, ")) from None
 
     @classmethod
     def spec(cls) -> list[tuple[str, type, Any, str, list[str] | None]]:
@@ -219,6 +287,8 @@ class Settings(BaseModel):
 def _option(name: str, default: Any, text: str) -> tuple[str, type, Any, str, list[str] | None]:
     if isinstance(default, bool):
         return name, bool, default, text, None
+    if type(default) is int:
+        return name, int, default, text, None
     if isinstance(default, StrEnum):
         return name, str, str(default), text, [str(choice) for choice in type(default)]
     if isinstance(default, ByteSize):

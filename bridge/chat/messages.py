@@ -1,0 +1,193 @@
+"""The items of a thread → chat messages, in the order that strict templates and servers demand.
+
+One system message at the start. What the model said in one go (text, reasoning, all parallel calls) is one assistant
+message; the outputs follow it directly, in call order; whatever stood between a call and its output follows them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from bridge.carried import Carried
+from bridge.chat.content import joined, lower_content
+from bridge.jsonvalue import JSON, Object, as_objects, as_text
+from bridge.ledger import Ledger, Rule
+from bridge.settings import DeveloperRole, Reasoning, Settings
+
+_SYSTEM = ("system", "developer")
+_CALLS = ("function_call", "custom_tool_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+
+
+@dataclass
+class _Turn:
+    """What the model said in one go."""
+
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    details: list[JSON] = field(default_factory=list)
+    calls: list[Object] = field(default_factory=list)
+    extras: Object = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.thoughts or self.details or self.calls)
+
+
+class Conversation:
+    """Takes items one by one; `messages` are the result."""
+
+    def __init__(self, items: list[Object], settings: Settings, ledger: Ledger, *, recent_reasoning: bool) -> None:
+        """`recent_reasoning`: reasoning from before the last message of the user stays out."""
+        self.messages: list[JSON] = []
+        self._settings = settings
+        self._ledger = ledger
+        self._turn = _Turn()
+        self._outputs = _outputs_by_call(items)
+        self._ids = _Ids(ledger)
+        last_user = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=-1)
+        self._reasoning_from = last_user if recent_reasoning else -1
+
+    def instruct(self, text: str) -> None:
+        """The system message."""
+        if text:
+            self.messages.append({"role": "system", "content": text})
+
+    def add(self, item: Object, place: int) -> None:
+        """The next item; `place` is its place in the list that `__init__` was given."""
+        kind, path = as_text(item.get("type")), f"input[{place}]"
+        if kind == "reasoning":
+            self._reason(item, place)
+        elif kind in _CALLS:
+            self._turn.calls.append({**item, "place": place})
+        elif kind in _OUTPUTS:
+            self.flush()
+        elif item.get("role") == "assistant":
+            text = lower_content(item.get("content"), path, self._ledger)
+            self._turn.texts.append(text if isinstance(text, str) else joined([str(part) for part in text]))
+        else:
+            self._say(item, path)
+
+    def flush(self) -> None:
+        """The turn is over: its message, and the outputs of its calls."""
+        turn, self._turn = self._turn, _Turn()
+        text = joined(turn.texts)
+        if not turn.calls and not text:
+            return
+        calls = [self._call(call, turn.extras) for call in turn.calls]
+        message: Object = {"role": "assistant", "content": self._with_thoughts(text, turn) or None}
+        message |= self._reasoning(turn)
+        if calls:
+            message["tool_calls"] = list[JSON](calls)
+        self.messages.append(message)
+        for call, original in zip(calls, turn.calls, strict=True):
+            self._output(as_text(call["id"]), original)
+
+    def _say(self, item: Object, path: str) -> None:
+        self.flush()
+        content = lower_content(item.get("content"), path, self._ledger)
+        role = as_text(item.get("role")) or "user"
+        if not content:
+            self._ledger.add(Rule.DROPPED, "empty message", path)
+            return
+        if role in _SYSTEM:
+            role = str(self._settings.developer_role)
+            self._ledger.add(Rule.CONVERTED, f"later developer message to {role}", path)
+        self.messages.append({"role": role, "content": content})
+
+    def _reason(self, item: Object, place: int) -> None:
+        if place < self._reasoning_from:
+            self._ledger.add(Rule.DROPPED, "reasoning of earlier turns", f"input[{place}]")
+            return
+        carried = Carried.unpack(as_text(item.get("encrypted_content"))) or Carried(_readable(item))
+        if carried.text:
+            self._turn.thoughts.append(carried.text)
+        self._turn.details += carried.details
+        self._turn.extras |= carried.extras
+
+    def _with_thoughts(self, text: str, turn: _Turn) -> str:
+        if self._settings.reasoning is not Reasoning.THINK or not turn.thoughts:
+            return text
+        return f"<think>\n{joined(turn.thoughts)}\n</think>\n\n{text}"
+
+    def _reasoning(self, turn: _Turn) -> Object:
+        mode = self._settings.reasoning
+        if mode is Reasoning.DROP:
+            return {}
+        fields: Object = {"reasoning_details": turn.details} if turn.details else {}
+        if turn.thoughts and mode is not Reasoning.THINK:
+            fields[str(mode)] = joined(turn.thoughts)
+        return fields
+
+    def _call(self, call: Object, extras: Object) -> Object:
+        identity = as_text(call.get("call_id"))
+        name = as_text(call.get("name"))
+        base: Object = {"id": self._ids.of_call(identity)}
+        if call.get("type") == "custom_tool_call":
+            return {**base, "type": "custom", "custom": {"name": name, "input": as_text(call.get("input"))}}
+        function: Object = {"name": name, "arguments": as_text(call.get("arguments"))}
+        made: Object = {**base, "type": "function", "function": function}
+        return {**made, "extra_content": extras[identity]} if identity in extras else made
+
+    def _output(self, identity: str, call: Object) -> None:
+        place = call["place"]
+        for path, output in self._outputs.get(place if isinstance(place, int) else -1, []):
+            content = lower_content(output.get("output"), path, self._ledger)
+            self.messages.append({"role": "tool", "tool_call_id": identity, "content": content})
+
+
+class _Ids:
+    """Call ids that are unique in a request: some servers number calls anew in every turn."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._seen: set[str] = set()
+
+    def of_call(self, identity: str) -> str:
+        """The first call keeps its id, so that a prompt cache still fits; the next with that id gets another."""
+        unique, number = identity, 1
+        while unique in self._seen:
+            number += 1
+            unique = f"{identity}_{number}"
+        if unique != identity:
+            self._ledger.add(Rule.CONVERTED, "call ids that repeat")
+        self._seen.add(unique)
+        return unique
+
+
+def _outputs_by_call(items: list[Object]) -> dict[int, list[tuple[str, Object]]]:
+    """Place of each call → its outputs and their paths. An id stands for the latest call before the output."""
+    latest: dict[str, int] = {}
+    outputs: dict[int, list[tuple[str, Object]]] = {}
+    for place, item in enumerate(items):
+        identity = as_text(item.get("call_id"))
+        if item.get("type") in _CALLS:
+            latest[identity] = place
+        elif item.get("type") in _OUTPUTS and identity in latest:
+            outputs.setdefault(latest[identity], []).append((f"input[{place}]", item))
+    return outputs
+
+
+def _readable(item: Object) -> str:
+    parts = as_objects(item.get("content")) or as_objects(item.get("summary"))
+    return joined([as_text(part.get("text")) for part in parts])
+
+
+def converse(instructions: JSON, items: JSON, settings: Settings, ledger: Ledger, *, recent_reasoning: bool) -> list[JSON]:
+    """The instructions and the input of a request → its chat messages."""
+    if isinstance(items, str):
+        only: Object = {"type": "message", "role": "user", "content": items}
+        listed = [only]
+    else:
+        listed = as_objects(items)
+    leading = next((place for place, item in enumerate(listed) if item.get("role") not in _SYSTEM), len(listed))
+    texts = [lower_content(item.get("content"), f"input[{place}]", ledger) for place, item in enumerate(listed[:leading])]
+    told = [as_text(instructions), *(text for text in texts if isinstance(text, str))]
+    conversation = Conversation(listed, settings, ledger, recent_reasoning=recent_reasoning)
+    conversation.instruct("\n\n".join(filter(None, told)))
+    for place, item in enumerate(listed[leading:], leading):
+        conversation.add(item, place)
+    conversation.flush()
+    return conversation.messages
+
+
+__all__ = ["DeveloperRole", "converse"]
