@@ -68,7 +68,7 @@ class Bridge:
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """A bridged request has to be whole before it can be lowered."""
-        if flow.live and flowfilter.match(self._filter, flow):
+        if flow.live and self._is_bridged(flow):
             flow.request.stream = False
 
     def request(self, flow: http.HTTPFlow) -> None:
@@ -79,7 +79,7 @@ class Bridge:
             # Codex falls back to POST at once on 426 only; after any other status it goes on trying.
             body = error_body("There is no WebSocket here: use POST.", "invalid_request_error", "upgrade_required")
             flow.response = flows.refuse(426, body, {"connection": "close"})
-        elif flowfilter.match(self._filter, flow):
+        elif self._is_bridged(flow):
             self._lower(flow)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -94,7 +94,8 @@ class Bridge:
             return
         try:
             encoding = head.get("content-encoding", "")
-            session.mode = session.exchange.begin(flow.response.status_code, content_type, encoding)
+            retry_after = head.get("retry-after", "")
+            session.mode = session.exchange.begin(flow.response.status_code, content_type, encoding, retry_after)
         except BackendError as error:
             session.failure = f"The backend's answer cannot be used: {error}."
         if session.mode is Mode.STREAM:
@@ -131,6 +132,11 @@ class Bridge:
         flow.response = flows.backend_failure(f"The backend at {host} did not answer: {message}")
         return proxycore.Rescue(flow.response.content or b"", flow.response)
 
+    def _is_bridged(self, flow: http.HTTPFlow) -> bool:
+        """One that was bridged is again when it is replayed, wherever it was sent then."""
+        was_bridged = flow.is_replay == "request" and flows.load(flow) is not None
+        return was_bridged or bool(flowfilter.match(self._filter, flow))
+
     def _lower(self, flow: http.HTTPFlow) -> None:
         if flow.is_replay == "request":
             flows.aim(flow, ctx.options.mode)
@@ -152,16 +158,16 @@ class Bridge:
         exchange, data = session.exchange, flow.response.raw_content
         if exchange.streamed or data is None:
             return
+        if session.failure:
+            flow.response = flows.backend_failure(session.failure)
+            return
+        content_type = flow.response.headers.get("content-type", "")
         try:
-            if session.failure:
-                flow.response = flows.backend_failure(session.failure)
-            elif session.mode is Mode.PASS:
-                _replace(flow.response, exchange.passed(data))
+            passes = session.mode is Mode.PASS
+            answer = exchange.passed(data, content_type) if passes else exchange.whole(data, content_type)
+            if passes:
                 self._hint(flow)
-            else:
-                answer = exchange.whole(data, flow.response.headers.get("content-type", ""))
-                _replace(flow.response, answer.body)
-                flow.response.headers["content-type"] = answer.content_type
+            flows.answer(flow.response, answer)
         except BackendError as error:
             flow.response = flows.backend_failure(f"The backend's answer cannot be used: {error}.")
         except Exception as fault:
@@ -202,12 +208,6 @@ def _pieces(exchange: Exchange) -> Callable[[bytes], Sequence[bytes]]:
         return exchange.feed(data) if data else exchange.close()
 
     return pieces
-
-
-def _replace(response: http.Response, body: bytes) -> None:
-    for name in ("content-encoding", "transfer-encoding"):
-        response.headers.pop(name, None)
-    response.content = body
 
 
 addons = [Bridge()]

@@ -10,14 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from bridge import sse
+from bridge import events, sse
+from bridge.chat.errors import lift_error
+from bridge.chat.request import lower_request, tool_names
+from bridge.chat.stream import Asked, ChatStream
 from bridge.encoding import DamagedError, Decoder, TooLargeError, UnknownEncodingError, decode
 from bridge.errors import BackendError, ClientError
+from bridge.fields import settle
 from bridge.jsonvalue import Object, as_object, as_objects, as_text, dump, parse
 from bridge.ledger import Ledger, Rule
-from bridge.settings import Settings
+from bridge.settings import Backend, Settings
 from bridge.tape import Tape
-from bridge.tools import events
 from bridge.tools.complete import complete_response, response_lacks
 from bridge.tools.context import Context
 from bridge.tools.lift import lift_response, string_code
@@ -26,6 +29,8 @@ from bridge.tools.request import Lowered, lower
 from bridge.tools.whole import compact_response, compacted_body, summary_of
 
 JSON_TYPE = "application/json"
+COMPACT = "/compact"
+CHAT_PATH = "/chat/completions"
 
 
 class Mode(Enum):
@@ -45,6 +50,8 @@ class Answer:
 
     body: bytes
     content_type: str
+    status: int | None = None
+    """Another status than the backend's."""
 
 
 def read_request(body: bytes, encoding: str, limit: int, ledger: Ledger) -> tuple[bytes, Object]:
@@ -83,14 +90,20 @@ class Exchange:
         settings: Settings,
         ledger: Ledger,
         *,
+        sent: bytes | None = None,
         compact: bool = False,
         seed: str = "",
         now: int = 0,
     ) -> None:
-        """`body` is the object in `client`, `compact` whether it came to `/responses/compact`."""
+        """`body` is the object in `client`, `compact` whether it came to `/responses/compact`.
+
+        `sent`: what goes to the backend, if it is not to be made of `lowered`.
+        """
         self.client = client
-        self.request = client if lowered.body == body else dump(lowered.body).encode()
+        made = self._translate(lowered.body, settings, ledger) if sent is None else as_object(parse(sent))
+        self.request = sent if sent is not None else client if made == body else dump(made).encode()
         self.names = lowered.names
+        self.backend = settings.backend
         self.ledger = ledger
         self.compacts = lowered.compacts
         self.keep = int(settings.keep_bodies)
@@ -108,7 +121,25 @@ class Exchange:
         self._wants_stream = body.get("stream") is True and not compact
         self._context = Context(lowered.names, settings, ledger, body, seed, now)
         self._decoder = Decoder("")
-        self._relay = Relay(self._context, compacts=lowered.compacts, collects=not self._wants_stream)
+        dialect = self._dialect(made, body) if settings.backend is Backend.CHAT else None
+        self._relay = Relay(self._context, dialect, compacts=lowered.compacts, collects=not self._wants_stream)
+
+    @staticmethod
+    def _translate(body: Object, settings: Settings, ledger: Ledger) -> Object:
+        """A function-only Responses request → what is sent."""
+        if settings.backend is Backend.RESPONSES:
+            return body
+        return settle(lower_request(body, settings, ledger), settings, ledger)
+
+    def _dialect(self, sent: Object, body: Object) -> ChatStream:
+        items = as_objects(body.get("input"))
+        asked = Asked(
+            tools=frozenset(tool_names(sent)),
+            call_ids=frozenset(as_text(item.get("call_id")) for item in items),
+            model=body.get("model"),
+            think_tags=self._settings.think_tags,
+        )
+        return ChatStream(asked, self._context.mint, self._context.now, self.ledger)
 
     @classmethod
     def open(
@@ -120,9 +151,15 @@ class Exchange:
         lowered = lower(body, settings, ledger, compact=compact)
         return cls(client, body, lowered, settings, ledger, compact=compact, seed=seed, now=now)
 
-    def begin(self, status: int, content_type: str, encoding: str = "") -> Mode:
+    def path(self, asked: str) -> str:
+        """The path that the client asked → the path at the backend, both without a query."""
+        sibling = asked.removesuffix(COMPACT)
+        return sibling.removesuffix("/responses") + CHAT_PATH if self._settings.backend is Backend.CHAT else sibling
+
+    def begin(self, status: int, content_type: str, encoding: str = "", retry_after: str = "") -> Mode:
         """The head of the answer; raises `BackendError` for an encoding that nobody knows."""
         self.ledger.answering = True
+        self._status, self._retry_after = status, retry_after
         try:
             self._decoder = Decoder(encoding)
         except UnknownEncodingError as error:
@@ -156,11 +193,15 @@ class Exchange:
         self.said.add(answer.body)
         return answer
 
-    def passed(self, data: bytes) -> bytes:
-        """An answer that keeps its body → its plain bytes; raises `BackendError`."""
-        plain = self._unpack_all(data)
-        self.said.add(plain)
-        return plain
+    def passed(self, data: bytes, content_type: str) -> Answer:
+        """An answer that is no success; raises `BackendError`. A Responses backend's keeps its body."""
+        answer = Answer(self._unpack_all(data), content_type)
+        if self._settings.backend is Backend.CHAT:
+            status, body = lift_error(self._status, answer.body, self._retry_after)
+            self.ledger.add(Rule.CONVERTED, f"error {self._status}")
+            answer = Answer(dump(body).encode(), JSON_TYPE, status)
+        self.said.add(answer.body)
+        return answer
 
     def _guarded(self, step: Callable[[], list[bytes]]) -> list[bytes]:
         """One step of a stream. Whatever goes wrong in it ends the client's stream as failed, once."""
@@ -203,18 +244,23 @@ class Exchange:
         except ValueError:
             value = None
         response = value if isinstance(value, dict) else {}
+        if self._settings.backend is Backend.CHAT:
+            return self._from_chat(response)
         if not ("output" in response or response.get("object") == "response"):
             return self._no_response(plain, response, content_type)
         if self._wants_stream:
             self.ledger.add(Rule.CONVERTED, "whole answer to stream")
             completed = complete_response(response, self._context)
-            made = [piece for event in events.response_events(completed) for piece in self._relay.make(event)]
-            return Answer(b"".join(made), sse.CONTENT_TYPE)
+            return Answer(b"".join(self._relay.make([*events.response_events(completed)])), sse.CONTENT_TYPE)
         whole = complete_response(response, self._context) if response_lacks(response) else response
         lifted = lift_response(whole, self._context)
         if self.compacts:
             lifted = compact_response(lifted, summary_of(as_objects(lifted.get("output"))), self._context)
         return Answer(plain, content_type) if lifted == value else self._json(complete_response(lifted, self._context))
+
+    def _from_chat(self, value: Object) -> Answer:
+        made = self._relay.whole(value)
+        return Answer(b"".join(made), sse.CONTENT_TYPE) if self._wants_stream else self._json(self._relay.response())
 
     def _no_response(self, plain: bytes, value: Object, content_type: str) -> Answer:
         """A success that holds no response: a client that waits for a stream gets an honest end."""
@@ -223,7 +269,7 @@ class Exchange:
             return Answer(plain, content_type)
         error = string_code(value.get("error") or {"message": "The backend's answer is no response object."})
         failed = complete_response({"status": "failed", "error": error}, self._context)
-        return Answer(b"".join(self._relay.make(events.ended("response.failed", failed))), sse.CONTENT_TYPE)
+        return Answer(b"".join(self._relay.make([events.ended("response.failed", failed)])), sse.CONTENT_TYPE)
 
     def _json(self, response: Object) -> Answer:
         if self._compact and response.get("status") == "failed":

@@ -17,17 +17,16 @@ from mitmproxy import flowfilter, http
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from bridge.errors import error_body
-from bridge.exchange import Exchange, Mode, read_request
-from bridge.jsonvalue import Object, dump, parse
+from bridge.exchange import COMPACT, Answer, Exchange, Mode, read_request
+from bridge.jsonvalue import Object, as_object, dump, parse
 from bridge.ledger import Ledger
 from bridge.names import NameTable
-from bridge.settings import Settings
+from bridge.settings import Backend, Settings
 from bridge.tools.request import Lowered
 
 KEY = "bridge"
 RULES_KEY = "bridge_rules"
 VERSION = 1
-COMPACT = "/compact"
 
 
 @dataclass
@@ -76,6 +75,16 @@ def add_models(flow: http.HTTPFlow) -> None:
         flow.response.content = dump({**body, "models": []}).encode()
 
 
+def answer(response: http.Response, whole: Answer) -> None:
+    """Put a whole answer on a response."""
+    for name in ("content-encoding", "transfer-encoding"):
+        response.headers.pop(name, None)
+    response.content = whole.body
+    if whole.content_type:
+        response.headers["content-type"] = whole.content_type
+    response.status_code = whole.status or response.status_code
+
+
 def refuse(status: int, body: Object, headers: Mapping[str, str] | None = None) -> http.Response:
     """An error in OpenAI's shape."""
     return http.Response.make(status, dump(body), {"content-type": "application/json", **(headers or {})})
@@ -102,23 +111,22 @@ def open_exchange(flow: http.HTTPFlow, settings: Settings) -> Exchange:
     """
     stored = load(flow)
     now = int(flow.request.timestamp_start)
-    if stored is None:
-        compact = flow.request.path.partition("?")[0].endswith(COMPACT)
-        encoding = flow.request.headers.get("content-encoding", "")
-        data = flow.request.raw_content or b""
-        return Exchange.open(data, settings, encoding=encoding, compact=compact, seed=flow.id, now=now)
-    client, compact = unpack(stored.get("client_request")), bool(stored.get("compact"))
+    compact = client_path(flow).endswith(COMPACT)
+    encoding = flow.request.headers.get("content-encoding", "")
     body = flow.request.raw_content or b""
+    if stored is None:
+        return Exchange.open(body, settings, encoding=encoding, compact=compact, seed=flow.id, now=now)
+    client = unpack(stored.get("client_request"))
     if client and stored.get("sent") == _digest(body):
         return Exchange.open(client, settings, compact=compact, seed=flow.id, now=now)
     ledger = Ledger()
-    plain, edited = read_request(body, flow.request.headers.get("content-encoding", ""), settings.max_body, ledger)
-    asked = parse(client) if client else edited
+    plain, edited = read_request(body, encoding, settings.max_body, ledger)
+    asked = as_object(parse(client)) if client else edited
     lowered = Lowered(edited, NameTable.from_data(stored["names"]), bool(stored.get("compacts")))
-    asked = asked if isinstance(asked, dict) else edited
-    exchange = Exchange(client or plain, asked, lowered, settings, ledger, compact=compact, seed=flow.id, now=now)
-    exchange.request = plain
-    return exchange
+    of_then = settings.model_copy(update={"backend": Backend(stored["backend"])})
+    return Exchange(
+        client or plain, asked, lowered, of_then, ledger, sent=plain, compact=compact, seed=flow.id, now=now
+    )
 
 
 def send(flow: http.HTTPFlow, exchange: Exchange) -> None:
@@ -127,16 +135,16 @@ def send(flow: http.HTTPFlow, exchange: Exchange) -> None:
     headers.pop("content-encoding", None)
     headers["accept-encoding"] = "identity"
     flow.request.content = exchange.request
-    path, question, query = flow.request.path.partition("?")
-    compact = path.endswith(COMPACT)
-    flow.request.path = path.removesuffix(COMPACT) + question + query
-    stored = load(flow) or {}
+    asked = client_path(flow)
+    _, question, query = flow.request.path.partition("?")
+    flow.request.path = exchange.path(asked) + question + query
     flow.metadata[KEY] = {
         "version": VERSION,
+        "backend": str(exchange.backend),
+        "client_path": asked,
         "client_request": pack(exchange.client, exchange.keep),
         "sent": _digest(exchange.request),
         "names": exchange.names.data(),
-        "compact": compact or bool(stored.get("compact")),
         "compacts": exchange.compacts,
     }
     note(flow, exchange)
@@ -151,6 +159,12 @@ def keep(flow: http.HTTPFlow, exchange: Exchange) -> None:
     if flow.response and exchange.streamed:
         flow.response.data.content = exchange.said.bytes() if exchange.keep else None
     note(flow, exchange)
+
+
+def client_path(flow: http.HTTPFlow) -> str:
+    """The path that the client asked, without its query."""
+    stored = load(flow)
+    return str(stored["client_path"]) if stored else flow.request.path.partition("?")[0]
 
 
 def note(flow: http.HTTPFlow, exchange: Exchange) -> None:

@@ -265,7 +265,9 @@ class Settings(BaseModel):
         if changed and self.backend is Backend.RESPONSES:
             raise ValueError(f"{PREFIX}{changed[0]} needs {PREFIX}backend=chat: a Responses backend has no use for it")
         if not self.stream and self.keepalive not in (0, fields["keepalive"].default):
-            raise ValueError(f"{PREFIX}keepalive needs {PREFIX}stream=true: an answer that is held has no stream to keep")
+            raise ValueError(
+                f"{PREFIX}keepalive needs {PREFIX}stream=true: an answer that is held has no stream to keep"
+            )
         return self
 
     @classmethod

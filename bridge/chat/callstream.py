@@ -19,7 +19,12 @@ class CallWriter:
     """The first unfinished call streams; those that begin before it ends wait for it."""
 
     def __init__(
-        self, output: Output, tools: Collection[str], call_ids: Collection[str], mint: Callable[..., str], ledger: Ledger
+        self,
+        output: Output,
+        tools: Collection[str],
+        call_ids: Collection[str],
+        mint: Callable[..., str],
+        ledger: Ledger,
     ) -> None:
         self.extras: Object = {}
         """`extra_content` of the finished calls by call_id."""

@@ -12,7 +12,7 @@ from bridge.carried import Carried
 from bridge.chat.content import joined, lower_content
 from bridge.jsonvalue import JSON, Object, as_objects, as_text
 from bridge.ledger import Ledger, Rule
-from bridge.settings import DeveloperRole, Reasoning, Settings
+from bridge.settings import Reasoning, Settings
 
 _SYSTEM = ("system", "developer")
 _CALLS = ("function_call", "custom_tool_call")
@@ -172,7 +172,9 @@ def _readable(item: Object) -> str:
     return joined([as_text(part.get("text")) for part in parts])
 
 
-def converse(instructions: JSON, items: JSON, settings: Settings, ledger: Ledger, *, recent_reasoning: bool) -> list[JSON]:
+def converse(
+    instructions: JSON, items: JSON, settings: Settings, ledger: Ledger, *, recent_reasoning: bool
+) -> list[JSON]:
     """The instructions and the input of a request → its chat messages."""
     if isinstance(items, str):
         only: Object = {"type": "message", "role": "user", "content": items}
@@ -180,7 +182,9 @@ def converse(instructions: JSON, items: JSON, settings: Settings, ledger: Ledger
     else:
         listed = as_objects(items)
     leading = next((place for place, item in enumerate(listed) if item.get("role") not in _SYSTEM), len(listed))
-    texts = [lower_content(item.get("content"), f"input[{place}]", ledger) for place, item in enumerate(listed[:leading])]
+    texts = [
+        lower_content(item.get("content"), f"input[{place}]", ledger) for place, item in enumerate(listed[:leading])
+    ]
     told = [as_text(instructions), *(text for text in texts if isinstance(text, str))]
     conversation = Conversation(listed, settings, ledger, recent_reasoning=recent_reasoning)
     conversation.instruct("\n\n".join(filter(None, told)))
@@ -188,6 +192,3 @@ def converse(instructions: JSON, items: JSON, settings: Settings, ledger: Ledger
         conversation.add(item, place)
     conversation.flush()
     return conversation.messages
-
-
-__all__ = ["DeveloperRole", "converse"]

@@ -53,6 +53,12 @@ def lower_request(body: Object, settings: Settings, ledger: Ledger) -> Object:
     return {**chat, **_effort(reasoning, settings), **_format(as_object(body.get("text")), ledger)}
 
 
+def tool_names(chat: Object) -> list[str]:
+    """The names of the tools that a chat request offers."""
+    tools = as_objects(chat.get("tools"))
+    return [as_text(as_object(tool.get(as_text(tool.get("type")))).get("name")) for tool in tools]
+
+
 def _tool(tool: Object) -> JSON:
     kind = tool.get("type")
     if kind == "custom":

@@ -84,5 +84,7 @@ def text_of(delta: Object, ledger: Ledger) -> str:
     parts = as_objects(content)
     for part in parts:
         if part.get("type") not in ("text", None):
-            ledger.add(Rule.DROPPED, f"content part {as_text(part.get('type'))}", warning="it has no place in an answer")
+            ledger.add(
+                Rule.DROPPED, f"content part {as_text(part.get('type'))}", warning="it has no place in an answer"
+            )
     return "".join(as_text(part.get("text")) for part in parts) or as_text(delta.get("refusal"))

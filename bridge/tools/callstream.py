@@ -6,10 +6,10 @@ streams; of a search nothing does, its arguments are an object; a function call 
 
 from __future__ import annotations
 
+from bridge import events
 from bridge.jsonvalue import Object, as_index, as_object, as_text
 from bridge.ledger import Rule
 from bridge.payload import DEFAULT_PARAMETER, Unwrapper, breaks_off
-from bridge.tools import events
 from bridge.tools.calls import lift_call, restore_name
 from bridge.tools.context import Context
 from bridge.tools.definitions import parameter_of

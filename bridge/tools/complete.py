@@ -7,8 +7,8 @@ all in silence (0.154 to 0.171).
 
 from __future__ import annotations
 
+from bridge import usage
 from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text
-from bridge.tools import usage
 from bridge.tools.context import Context
 
 LIFECYCLE = ("response.created", "response.queued", "response.in_progress")

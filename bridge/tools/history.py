@@ -5,7 +5,7 @@ from __future__ import annotations
 from bridge.jsonvalue import JSON, Object, as_objects, as_text
 from bridge.ledger import Ledger, Rule
 from bridge.names import NameTable
-from bridge.settings import Settings
+from bridge.settings import Backend, Settings
 from bridge.shapes import item_type
 from bridge.tools import compaction, messages
 from bridge.tools.calls import CALLS, OUTPUTS, lower_call, lower_output
@@ -59,7 +59,8 @@ class _History:
             case "message":
                 return messages.lower_message(item, index, self._settings.images, self._ledger)
             case "reasoning":
-                return messages.lower_reasoning(item, path, self._ledger)
+                keep_own = self._settings.backend is Backend.CHAT
+                return messages.lower_reasoning(item, path, self._ledger, keep_own=keep_own)
             case "agent_message":
                 return messages.lower_agent_message(item, path, self._ledger)
             case "additional_tools" | compaction.TRIGGER:

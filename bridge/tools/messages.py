@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridge.blob import is_ciphertext
+from bridge.carried import Carried
 from bridge.jsonvalue import JSON, Object, as_objects, as_text, dump, without
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Images
@@ -33,20 +34,25 @@ def lower_message(item: Object, index: int, images: Images, ledger: Ledger) -> l
     return [lowered]
 
 
-def lower_reasoning(item: Object, path: str, ledger: Ledger) -> list[Object]:
+def lower_reasoning(item: Object, path: str, ledger: Ledger, *, keep_own: bool = False) -> list[Object]:
     """Reasoning → its readable text only; without any it goes.
 
     llama.cpp answers 400 to a reasoning item whose `content` is missing or empty (2026-10), vLLM 0.32 to one with
-    `encrypted_content`: where only a summary is readable, it stands in both places.
+    `encrypted_content`: where only a summary is readable, it stands in both places. The bridge's own
+    `encrypted_content` is readable; with `keep_own` it stays, for the stage that made it.
     """
-    if item.get("encrypted_content"):
+    carried = Carried.unpack(as_text(item.get("encrypted_content")))
+    if carried and keep_own:
+        return [item]
+    if carried is None and item.get("encrypted_content"):
         ledger.add(Rule.DROPPED, "encrypted reasoning", path)
     summary, content = as_objects(item.get("summary")), as_objects(item.get("content"))
     told, thought = _text(summary), _text(content)
-    if not told and not thought:
+    text = (carried.text if carried else "") or told
+    if not text and not thought:
         ledger.add(Rule.DROPPED, "empty reasoning", path)
         return []
-    parts: list[JSON] = list[JSON](content) if thought else [{"type": "reasoning_text", "text": told}]
+    parts: list[JSON] = list[JSON](content) if thought else [{"type": "reasoning_text", "text": text}]
     return [{**without(item, "encrypted_content"), "summary": list[JSON](summary), "content": parts}]
 
 

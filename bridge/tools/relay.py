@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from bridge.jsonvalue import Object, as_text
 from bridge.ledger import Rule
 from bridge.sse import Frame, Reader
@@ -11,13 +13,32 @@ from bridge.tools.stream import StreamLift
 from bridge.tools.whole import Collector, Compactor
 from bridge.tools.writer import Writer
 
+END_MARK = "[DONE]"
+
+
+class Dialect(Protocol):
+    """Another API's answer as Responses events."""
+
+    def feed(self, chunk: Object) -> list[Object]:
+        """One object of the backend's."""
+
+    def close(self, *, finished: bool) -> list[Object]:
+        """No more come; `finished` if the backend said so."""
+
+    def fail(self, message: str) -> list[Object]:
+        """No more will come."""
+
+    def keepalive(self) -> list[Object]:
+        """An event for a client that hears nothing."""
+
 
 class Relay:
     """Reads frames, completes and lifts their events, writes frames; the same for every cut of the bytes."""
 
-    def __init__(self, context: Context, *, compacts: bool, collects: bool) -> None:
+    def __init__(self, context: Context, dialect: Dialect | None, *, compacts: bool, collects: bool) -> None:
         """`compacts`: only the summary leaves; `collects`: `response` will be asked for."""
         self._ledger = context.ledger
+        self._dialect = dialect
         self._completed: set[str] = set()
         self._reader = Reader()
         self._completer = Completer(context)
@@ -33,26 +54,37 @@ class Relay:
     def close(self) -> list[bytes]:
         """The backend's stream is over; a last frame without its blank line counts."""
         last = [left for frame in self._reader.close() for left in self._take(frame)]
+        if self._dialect:
+            last += self.make(self._dialect.close(finished=False))
         return last + self.fail("The backend's stream ended without a terminal event.")
 
     def fail(self, message: str) -> list[bytes]:
         """The stream will not go on: unless it has ended, it ends as failed."""
-        return self._made(self._lift.fail(message))
+        told = self.make(self._dialect.fail(message)) if self._dialect else []
+        return told + self._made(self._lift.fail(message))
 
     def keepalive(self) -> list[bytes]:
         """An event for a client that hears nothing."""
+        if self._dialect:
+            return self.make(self._dialect.keepalive())
         return self._made(self._lift.keepalive())
 
-    def make(self, event: Object) -> list[bytes]:
-        """An event that stands in no frame of the backend's."""
-        completed = self._completer.complete(event)
-        return self._made(self._lift.feed(completed))
+    def whole(self, value: Object) -> list[bytes]:
+        """A whole answer in the backend's dialect."""
+        assert self._dialect
+        return self.make([*self._dialect.feed(value), *self._dialect.close(finished=True)])
+
+    def make(self, events: list[Object]) -> list[bytes]:
+        """Responses events that stand in no frame of the backend's."""
+        return [left for event in events for left in self._made(self._lift.feed(self._completer.complete(event)))]
 
     def response(self) -> Object:
         """What all events so far add up to."""
         return self._collector.response() if self._collector else {}
 
     def _take(self, frame: Frame) -> list[bytes]:
+        if self._dialect:
+            return self._translate(frame, self._dialect)
         event = frame.event
         if event is None:
             return [frame.raw]
@@ -66,11 +98,16 @@ class Relay:
             self._note_completed("thin stream" if self._writer.thin else as_text(event.get("type")))
         return left
 
-    def _note_completed(self, what: str) -> None:
-        """Once for each kind of event, and once for a stream that leaves out what all events need."""
-        if what not in self._completed:
-            self._completed.add(what)
-            self._ledger.add(Rule.COMPLETED, what)
+    def _translate(self, frame: Frame, dialect: Dialect) -> list[bytes]:
+        data = frame.data
+        if data is None:
+            return [frame.raw]
+        if data.strip() == END_MARK:
+            return self.make(dialect.close(finished=True))
+        if frame.event is None:
+            self._ledger.add(Rule.UNKNOWN, "data that is no JSON object", warning="it was left out")
+            return []
+        return self.make(dialect.feed(frame.event))
 
     def _made(self, made: list[Object]) -> list[bytes]:
         return [frame.raw for frame in self._writer.made(self._left(made))]
@@ -80,3 +117,9 @@ class Relay:
         if self._collector:
             self._collector.take(left)
         return left
+
+    def _note_completed(self, what: str) -> None:
+        """Once for each kind of event, and once for a stream that leaves out what all events need."""
+        if what not in self._completed:
+            self._completed.add(what)
+            self._ledger.add(Rule.COMPLETED, what)

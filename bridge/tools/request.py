@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bridge import shapes
-from bridge.jsonvalue import Object, as_text
-from bridge.ledger import Ledger, Rule
+from bridge.fields import settle
+from bridge.jsonvalue import Object
+from bridge.ledger import Ledger
 from bridge.names import NameTable
-from bridge.settings import Settings
+from bridge.settings import Backend, Settings
 from bridge.tools import compaction
 from bridge.tools.choice import lower_choice
 from bridge.tools.declarations import hoist
 from bridge.tools.definitions import lower_tools
-from bridge.tools.fields import assign, strip
 from bridge.tools.history import lower_history
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """What goes to the backend, and what the way back needs."""
+    """What goes to a Responses backend, or into the chat dialect, and what the way back needs."""
 
     body: Object
     names: NameTable
@@ -37,12 +37,6 @@ def lower(body: Object, settings: Settings, ledger: Ledger, *, compact: bool = F
         lowered = {**lowered, "input": lower_history(body, names, settings, ledger)}
     if compacts:
         lowered = compaction.ask(lowered, ledger)
-    lowered = _rename(strip(lowered, settings.strip, ledger), settings.model, ledger)
-    return Lowered(assign(lowered, settings.body, ledger), names, compacts)
-
-
-def _rename(body: Object, model: str, ledger: Ledger) -> Object:
-    if not model or as_text(body.get("model")) == model:
-        return body
-    ledger.add(Rule.SET, "model", "model")
-    return {**body, "model": model}
+    if settings.backend is Backend.RESPONSES:
+        lowered = settle(lowered, settings, ledger)
+    return Lowered(lowered, names, compacts)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from bridge import events
 from bridge.errors import code_of
 from bridge.jsonvalue import Object, as_index, as_object, as_objects, as_text, without
 from bridge.ledger import Rule
 from bridge.payload import breaks_off
-from bridge.tools import events
 from bridge.tools.callstream import CallStream
 from bridge.tools.complete import ITEM, LIFECYCLE, TERMINAL, Completer
 from bridge.tools.context import Context

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bridge import events
 from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text
 from bridge.ledger import Rule
-from bridge.tools import events
 from bridge.tools.compaction import lift_compaction
 from bridge.tools.complete import ITEM, LIFECYCLE, TERMINAL
 from bridge.tools.context import Context
