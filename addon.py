@@ -5,19 +5,21 @@ mitmdump -s addon.py --mode reverse:http://HOST:PORT
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import logging
 import traceback
-from collections.abc import Callable, Sequence
 
 from mitmproxy import ctx, exceptions, flowfilter, http
 from mitmproxy.addonmanager import Loader
+from mitmproxy.proxy.mode_specs import ReverseMode
+from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
 from bridge import flows, proxycore, sse
 from bridge.errors import BackendError, ClientError, error_body
-from bridge.exchange import Exchange, Mode
+from bridge.exchange import Mode
 from bridge.ledger import summary
-from bridge.settings import PREFIX, Settings
+from bridge.settings import PREFIX, Backend, Settings
 
 logger = logging.getLogger("bridge")
 
@@ -66,6 +68,11 @@ class Bridge:
         """Leave mitmproxy as it was."""
         proxycore.uninstall()
 
+    def server_connect(self, data: ServerConnectionHookData) -> None:
+        """Speak HTTP/1.1 to the backend: a keepalive cannot be put into an answer over HTTP/2."""
+        if isinstance(data.client.proxy_mode, ReverseMode) and self._settings.keepalive:
+            data.server.alpn_offers = [b"http/1.1"]
+
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """A bridged request has to be whole before it can be lowered."""
         if flow.live and self._is_bridged(flow):
@@ -103,7 +110,9 @@ class Bridge:
                 head.pop(name, None)
             if flow.request.is_http11:
                 head["transfer-encoding"] = "chunked"
-            flow.response.stream = _pieces(session.exchange)
+            flow.response.stream = session.pieces
+            if seconds := self._settings.keepalive:
+                session.timer = asyncio.create_task(session.keep_alive(flow, seconds))
 
     def response(self, flow: http.HTTPFlow) -> None:
         """Lift an answer that came whole; keep what was said."""
@@ -114,12 +123,12 @@ class Bridge:
             return
         if flow.is_replay != "response":
             self._lift(flow, session)
-        self._finish(flow, session.exchange)
+        self._finish(flow, session)
 
     def error(self, flow: http.HTTPFlow) -> None:
         """The backend or the client is gone; keep what was said."""
         if session := self._sessions.pop(flow.id, None):
-            self._finish(flow, session.exchange)
+            self._finish(flow, session)
 
     def rescue(self, flow: http.HTTPFlow, message: str, begun: bool) -> proxycore.Rescue | None:
         """What the client of a bridged flow gets when its backend breaks off."""
@@ -175,7 +184,9 @@ class Bridge:
             message = f"The bridge cannot lift this answer ({type(fault).__name__})."
             flow.response = flows.refuse(500, error_body(message, "server_error", "bridge_fault"))
 
-    def _finish(self, flow: http.HTTPFlow, exchange: Exchange) -> None:
+    def _finish(self, flow: http.HTTPFlow, session: flows.Session) -> None:
+        session.stop()
+        exchange = session.exchange
         flows.keep(flow, exchange)
         if exchange.fault:
             self._report(exchange.fault)
@@ -188,7 +199,7 @@ class Bridge:
 
     def _hint(self, flow: http.HTTPFlow) -> None:
         assert flow.response
-        if flow.response.status_code in (404, 405):
+        if flow.response.status_code in (404, 405) and self._settings.backend is Backend.RESPONSES:
             path = flow.request.path.partition("?")[0]
             logger.warning(
                 f"bridge: the backend has no {path} ({flow.response.status_code}). If it speaks Chat Completions only, "
@@ -199,15 +210,6 @@ class Bridge:
         """The type and the place of a fault; its text could hold what a prompt said."""
         where = traceback.extract_tb(fault.__traceback__)[-1]
         logger.error(f"bridge: fault: {type(fault).__name__} at {where.filename}:{where.lineno}")
-
-
-def _pieces(exchange: Exchange) -> Callable[[bytes], Sequence[bytes]]:
-    """A stream callable. mitmproxy ends the body on `b""` in mid-stream, so "nothing yet" is an empty list."""
-
-    def pieces(data: bytes) -> Sequence[bytes]:
-        return exchange.feed(data) if data else exchange.close()
-
-    return pieces
 
 
 addons = [Bridge()]

@@ -1,7 +1,7 @@
 """What a backend must get back in the next turn, carried in the `encrypted_content` of a reasoning item.
 
-Codex replays `encrypted_content` as it is and drops most else: `reasoning.content` comes back as null beside it, unknown
-fields of a call are lost (0.154 to 0.171). A bridge without a memory can keep something nowhere else.
+Codex replays `encrypted_content` as it is and drops most else: `reasoning.content` comes back as null beside it, and
+unknown fields of a call are lost (0.154 to 0.171). A bridge without a memory can keep something nowhere else.
 """
 
 from __future__ import annotations

@@ -7,15 +7,17 @@ does not find prompt text), the name table and the ledger; `flow.metadata["bridg
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mitmproxy import flowfilter, http
 from mitmproxy.proxy.mode_specs import ReverseMode
 
+from bridge import proxycore
 from bridge.errors import error_body
 from bridge.exchange import COMPACT, Answer, Exchange, Mode, read_request
 from bridge.jsonvalue import Object, as_object, dump, parse
@@ -36,6 +38,30 @@ class Session:
     exchange: Exchange
     mode: Mode | None = None
     failure: str = ""
+    spoke: bool = False
+    """Whether the client has heard anything since somebody last asked."""
+    timer: asyncio.Task[None] | None = None
+
+    def pieces(self, data: bytes) -> Sequence[bytes]:
+        """A stream callable. mitmproxy ends the body on `b""` in mid-stream: "nothing yet" is an empty list."""
+        if data is proxycore.TICK:
+            return self.exchange.tick()
+        left = self.exchange.feed(data) if data else self.exchange.close()
+        self.spoke |= bool(left)
+        return left
+
+    async def keep_alive(self, flow: http.HTTPFlow, seconds: int) -> None:
+        """Whenever the client has heard nothing for that long, send it something."""
+        while True:
+            self.spoke = False
+            await asyncio.sleep(seconds)
+            if not self.spoke:
+                proxycore.tick(flow)
+
+    def stop(self) -> None:
+        """The flow is over."""
+        if self.timer:
+            self.timer.cancel()
 
 
 def parse_filter(text: str) -> flowfilter.TFilter:

@@ -1,9 +1,14 @@
-"""The one place where the addon reaches into mitmproxy's proxy core: what a client hears when the backend breaks off.
+"""The one place where the addon reaches into mitmproxy's proxy core, as observed with mitmproxy 12.3.1.
 
-Observed with mitmproxy 12.3.1: when an upstream connection fails, `HttpStream.handle_protocol_error` fires the `error`
-hook and then fails the client's connection too, so that a client gets an HTML page, or a stream that is cut in its
-middle. No hook can answer in its place, so the method is wrapped: for a flow that the addon rescues, the client gets
-an answer, or the rest of its stream, and a clean end. All other flows take the original path.
+**What a client hears when the backend breaks off.** When an upstream connection fails,
+`HttpStream.handle_protocol_error` fires the `error` hook and then fails the client's connection too, so that a client
+gets an HTML page, or a stream that is cut in its middle. No hook can answer in its place, so the method is wrapped: for
+a flow that the addon rescues, the client gets an answer, or the rest of its stream, and a clean end. All other flows
+take the original path.
+
+**What a client hears while the backend is silent.** A stream callable runs when data comes, and only then. An event
+that is both `ResponseData` and `MessageInjected` reaches it as data, in order with all other data; over an HTTP/2
+upstream the proxy core asserts instead, so there is none.
 """
 
 from __future__ import annotations
@@ -12,9 +17,11 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from mitmproxy import ctx
 from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow, Response
 from mitmproxy.proxy.commands import Command
+from mitmproxy.proxy.events import MessageInjected
 from mitmproxy.proxy.layers import http
 from mitmproxy.proxy.layers.http._events import (
     RequestProtocolError,
@@ -24,6 +31,9 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseProtocolError,
 )
 from mitmproxy.proxy.layers.http._hooks import HttpErrorHook
+
+TICK = bytes(bytearray(b"tick"))
+"""What a stream callable gets when it is only asked whether it has something to say. Compare it by identity."""
 
 _ORIGINAL = http.HttpStream.handle_protocol_error
 
@@ -55,6 +65,21 @@ def install(rescuer: Rescuer) -> None:
 def uninstall() -> None:
     """Leave mitmproxy as it was."""
     http.HttpStream.handle_protocol_error = _ORIGINAL  # type: ignore[method-assign]
+
+
+def tick(flow: HTTPFlow) -> None:
+    """Have the flow's stream callable called with `TICK`, unless its upstream speaks HTTP/2."""
+    if flow.live and flow.server_conn.alpn != b"h2":
+        ctx.master.addons.get("proxyserver").inject_event(_Tick(flow))
+
+
+class _Tick(ResponseData, MessageInjected[bytes]):
+    """Data of no backend."""
+
+    def __init__(self, flow: HTTPFlow) -> None:
+        ResponseData.__init__(self, 0, TICK)
+        self.flow = flow
+        self.message = TICK
 
 
 def _ask(rescuer: Rescuer, stream: http.HttpStream, event: object) -> Rescue | None:
