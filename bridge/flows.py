@@ -39,7 +39,7 @@ class Session:
     mode: Mode | None = None
     failure: str = ""
     spoke: bool = False
-    """Whether the client has heard anything since somebody last asked."""
+    """Whether the client has heard an event since somebody last asked; a comment does not count for Codex."""
     timer: asyncio.Task[None] | None = None
 
     def pieces(self, data: bytes) -> Sequence[bytes]:
@@ -47,7 +47,7 @@ class Session:
         if data is proxycore.TICK:
             return self.exchange.tick()
         left = self.exchange.feed(data) if data else self.exchange.close()
-        self.spoke |= bool(left)
+        self.spoke |= any(not piece.startswith(b":") for piece in left)
         return left
 
     async def keep_alive(self, flow: http.HTTPFlow, seconds: int) -> None:
