@@ -19,8 +19,7 @@ from mitmproxy.http import Headers, HTTPFlow, Request, Response
 from bridge import flows
 from bridge.exchange import Exchange
 from bridge.jsonvalue import dump
-from bridge.settings import Settings
-from tests.support.recordings import expected_of
+from tests.support.recordings import expected_of, settings_of
 
 FILLER = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda my\n"
 LONGEST = 300
@@ -91,7 +90,7 @@ def remade(raw: HTTPFlow, scrubber: Scrubber, number: int) -> HTTPFlow:
     headers = Headers([(name.encode(), raw.request.headers[name].encode()) for name in _kept(raw.request.headers)])
     flow.request = Request.make("POST", "http://127.0.0.1:8000/v1/responses", body, headers)
     flow.request.timestamp_start = flow.request.timestamp_end = WHEN + number
-    exchange = flows.open_exchange(flow, Settings())
+    exchange = flows.open_exchange(flow, settings_of(raw))
     flows.send(flow, exchange)
     flow.response = Response.make(raw.response.status_code, b"", {"content-type": raw.response.headers["content-type"]})
     flow.response.timestamp_start = flow.response.timestamp_end = WHEN + number

@@ -12,9 +12,8 @@ from mitmproxy.http import HTTPFlow
 
 from bridge import flows
 from bridge.exchange import Exchange
-from bridge.settings import Settings
-from tests.support.recordings import FOLDER, expected_of, load
-from tests.support.strict import refusal
+from tests.support import strict, strict_chat
+from tests.support.recordings import FOLDER, expected_of, load, settings_of
 
 RECORDINGS = sorted(FOLDER.glob("*.mitm"))
 SECRETS = re.compile(r"/tmp|/root|/work/|sk-[a-z0-9]|bearer|authorization|[\w.]+@[\w.]+\.\w+", re.IGNORECASE)
@@ -45,7 +44,7 @@ def bodies(flow: HTTPFlow) -> dict[str, bytes]:
 def reopened(flow: HTTPFlow) -> Exchange:
     """The exchange, made again from what the client sent."""
     now = int(flow.request.timestamp_start)
-    return Exchange.open(bodies(flow)["client request"], Settings(), seed=flow.id, now=now)
+    return Exchange.open(bodies(flow)["client request"], settings_of(flow), seed=flow.id, now=now)
 
 
 def test_there_are_recordings() -> None:
@@ -59,7 +58,8 @@ def test_lowering_gives_the_recorded_request(flow: HTTPFlow) -> None:
 
 @pytest.mark.parametrize("flow", turns())
 def test_a_strict_backend_takes_the_request(flow: HTTPFlow) -> None:
-    assert refusal(json.loads(bodies(flow)["backend request"])) is None
+    judge = strict_chat if "messages" in json.loads(bodies(flow)["backend request"]) else strict
+    assert judge.refusal(json.loads(bodies(flow)["backend request"])) is None
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
