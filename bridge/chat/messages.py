@@ -62,8 +62,11 @@ class Conversation:
         elif kind in _OUTPUTS:
             self.flush()
         elif item.get("role") == "assistant":
-            text = lower_content(item.get("content"), path, self._ledger)
-            self._turn.texts.append(text if isinstance(text, str) else joined([str(part) for part in text]))
+            content = lower_content(item.get("content"), path, self._ledger)
+            parts = (
+                [content] if isinstance(content, str) else [as_text(part.get("text")) for part in as_objects(content)]
+            )
+            self._turn.texts.append(joined(parts))
         else:
             self._say(item, path)
 
@@ -72,6 +75,8 @@ class Conversation:
         turn, self._turn = self._turn, _Turn()
         text = joined(turn.texts)
         if not turn.calls and not text:
+            if turn.thoughts:
+                self._ledger.add(Rule.DROPPED, "reasoning that led to nothing")
             return
         calls = [self._call(call, turn.extras) for call in turn.calls]
         message: Object = {"role": "assistant", "content": self._with_thoughts(text, turn) or None}

@@ -44,14 +44,14 @@ class ChatStream:
         self._finish = ""
         self._usage: JSON = None
         self._error: Object | None = None
-        self._chunks = 0
         self._ended = False
 
     def feed(self, chunk: Object) -> list[Object]:
         """One chunk."""
         if self._ended:
             return []
-        self._chunks += 1
+        if "choices" not in chunk and "choices" in as_object(chunk.get("data")):
+            chunk = as_object(chunk.get("data"))
         self._error = self._error or error_in(chunk)
         if chunk.get("usage") is not None:
             self._usage = complete(chunk.get("usage"))

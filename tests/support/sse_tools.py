@@ -202,6 +202,7 @@ def chop(text: str, size: int) -> list[str]:
 
 def frames(events: Iterable[Event], *, named: bool = True, end: str = "\n", ascii_only: bool = True) -> bytes:
     """Events on the wire."""
+    events = list(events)
     texts = (json.dumps(event, ensure_ascii=ascii_only) for event in events)
     heads = (f"event: {event['type']}{end}" if named else "" for event in events)
     return "".join(f"{head}data: {text}{end}{end}" for head, text in zip(heads, texts, strict=False)).encode()
@@ -321,7 +322,7 @@ def finished(events: Iterable[Event]) -> list[Event]:
 
 def end_of(events: Sequence[Event]) -> Event:
     """The terminal event: the only one, and the last."""
-    assert [event for event in events if event["type"] in TERMINAL] == [events[-1]]
+    assert [event for event in events if event.get("type") in TERMINAL] == [events[-1]]
     return events[-1]
 
 

@@ -1,1 +1,0 @@
-from bridge.events import *  # noqa

@@ -1,1 +1,0 @@
-from bridge.fields import *  # noqa

@@ -1,1 +1,0 @@
-from bridge.usage import *  # noqa
