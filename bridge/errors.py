@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bridge.jsonvalue import Object, as_index, as_text
+from bridge.jsonvalue import JSON, Object, as_index, as_text
 
 
 class ClientError(Exception):
@@ -34,6 +34,11 @@ def error_body(message: str, kind: str, code: str, param: str | None = None) -> 
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
+def as_error(value: JSON) -> Object:
+    """An error as backends say it, an object or a string → the object."""
+    return value if isinstance(value, dict) else {"message": as_text(value)}
+
+
 _NUMBERED = {401: "invalid_api_key", 429: "rate_limit_exceeded", 503: "server_is_overloaded"}
 _TYPED = {
     "rate_limit_error": "rate_limit_exceeded",
@@ -42,7 +47,8 @@ _TYPED = {
     "exceed_context_size_error": "context_length_exceeded",
 }
 _CONTEXT = re.compile(
-    r"context (?:length|window|size)|maximum context|prompt is too long|exceeds? the (?:model's )?(?:maximum|context)",
+    r"context[ _](?:length|window|size)|maximum context|(?:prompt|input) is too long|(?:prompt|input) exceeds "
+    r"|exceeds? the (?:model's )?(?:maximum|context)",
     re.IGNORECASE,
 )
 
@@ -50,10 +56,11 @@ _CONTEXT = re.compile(
 def code_of(error: Object) -> str:
     """The string code by which Codex classifies an error; backends send numbers, types or nothing in its place."""
     code, kind = error.get("code"), as_text(error.get("type"))
-    if isinstance(code, str) and code:
-        return code
-    if kind in _TYPED:
-        return _TYPED[kind]
     if _CONTEXT.search(as_text(error.get("message"))):
         return "context_length_exceeded"
-    return _NUMBERED.get(as_index(code) or 0, "server_error")
+    if isinstance(code, str) and code and not code.isdigit():
+        return _TYPED.get(code, code)
+    if kind in _TYPED:
+        return _TYPED[kind]
+    number = int(code) if isinstance(code, str) and code.isdecimal() else as_index(code)
+    return _NUMBERED.get(number or 0, "server_error")

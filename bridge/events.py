@@ -41,7 +41,7 @@ def response_events(response: Object) -> Iterator[Object]:
     for index, item in enumerate(items):
         yield from item_events(item, index)
     status = as_text(response.get("status"))
-    yield ended(f"response.{status if status in ('incomplete', 'failed') else 'completed'}", response)
+    yield ended(f"response.{'incomplete' if status == 'incomplete' else 'completed'}", response)
 
 
 def item_events(item: Object, index: int) -> Iterator[Object]:

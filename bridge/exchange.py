@@ -6,7 +6,7 @@ hand it over `whole`; `tick` and `fail` may come at any time of a stream.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -171,19 +171,19 @@ class Exchange:
 
     def feed(self, data: bytes) -> list[bytes]:
         """A piece of a stream → what leaves for the client, often nothing."""
-        return self._guarded(lambda: [left for plain in self._unpack(data) for left in self._relay.feed(plain)])
+        return self._guarded(left for plain in self._unpack(data) for left in self._relay.feed(plain))
 
     def close(self) -> list[bytes]:
         """The stream ended."""
-        return self._guarded(self._relay.close)
+        return self._guarded(self._relay.close())
 
     def fail(self, reason: str) -> list[bytes]:
         """The backend is gone."""
-        return self._guarded(lambda: self._relay.fail(f"The backend's stream broke off: {reason}"))
+        return self._guarded(self._relay.fail(f"The backend's stream broke off: {reason}"))
 
     def tick(self) -> list[bytes]:
         """The client has heard nothing for a while."""
-        return self._guarded(self._relay.keepalive)
+        return self._guarded(self._relay.keepalive())
 
     def whole(self, data: bytes, content_type: str) -> Answer:
         """A whole answer → the client's; raises `BackendError`."""
@@ -203,25 +203,26 @@ class Exchange:
         self.said.add(answer.body)
         return answer
 
-    def _guarded(self, step: Callable[[], list[bytes]]) -> list[bytes]:
+    def _guarded(self, step: Iterator[bytes]) -> list[bytes]:
         """One step of a stream. Whatever goes wrong in it ends the client's stream as failed, once."""
         self.streamed = True
+        left: list[bytes] = []
         if self.fault:
-            return []
+            return left
         try:
-            left = step()
+            for piece in step:
+                left.append(piece)  # noqa: PERF402 - what left before a fault has left
         except Exception as fault:
             self.fault = fault
-            left = self._relay.fail(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
+            left += self._relay.fail(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
         for piece in left:
             self.said.add(piece)
         return left
 
-    def _unpack(self, data: bytes) -> list[bytes]:
-        pieces = list(self._decoder.feed(data))
-        for piece in pieces:
+    def _unpack(self, data: bytes) -> Iterator[bytes]:
+        for piece in self._decoder.feed(data):
             self.heard.add(piece)
-        return pieces
+            yield piece
 
     def _unpack_all(self, data: bytes) -> bytes:
         try:
@@ -232,7 +233,7 @@ class Exchange:
         return plain
 
     def _from_stream(self, plain: bytes) -> Answer:
-        streamed = self._relay.feed(plain) + self._relay.close()
+        streamed = [*self._relay.feed(plain), *self._relay.close()]
         if self._wants_stream:
             return Answer(b"".join(streamed), sse.CONTENT_TYPE)
         self.ledger.add(Rule.CONVERTED, "stream to whole answer")
@@ -256,10 +257,12 @@ class Exchange:
         lifted = lift_response(whole, self._context)
         if self.compacts:
             lifted = compact_response(lifted, summary_of(as_objects(lifted.get("output"))), self._context)
-        return Answer(plain, content_type) if lifted == value else self._json(complete_response(lifted, self._context))
+        if lifted == value and not self._compact:
+            return Answer(plain, content_type)
+        return self._json(complete_response(lifted, self._context))
 
     def _from_chat(self, value: Object) -> Answer:
-        made = self._relay.whole(value)
+        made = [*self._relay.whole(value)]
         return Answer(b"".join(made), sse.CONTENT_TYPE) if self._wants_stream else self._json(self._relay.response())
 
     def _no_response(self, plain: bytes, value: Object, content_type: str) -> Answer:
@@ -272,6 +275,7 @@ class Exchange:
         return Answer(b"".join(self._relay.make([events.ended("response.failed", failed)])), sse.CONTENT_TYPE)
 
     def _json(self, response: Object) -> Answer:
-        if self._compact and response.get("status") == "failed":
-            raise BackendError(as_text(as_object(response.get("error")).get("message")))
+        if self._compact and response.get("status") != "completed":
+            reason = as_text(as_object(response.get("error")).get("message"))
+            raise BackendError(f"there is no summary: {reason or 'the answer is not complete'}")
         return Answer(dump(compacted_body(response) if self._compact else response).encode(), JSON_TYPE)

@@ -33,7 +33,7 @@ def assign(body: Object, entries: tuple[BodyEntry, ...], ledger: Ledger) -> Obje
     """The request with what `bridge_body` adds."""
     for entry in entries:
         assigned = _assign(body, entry.path, entry)
-        if assigned != body:
+        if not _same(assigned, body):
             assert isinstance(assigned, dict)
             body = assigned
             ledger.add(Rule.SET, show(entry.path), show(entry.path))
@@ -76,6 +76,8 @@ def _assign(value: JSON, path: tuple[str, ...], entry: BodyEntry) -> JSON:
     if not isinstance(value, dict):
         return value
     if rest:
-        missing: JSON = [] if rest[0] == EACH else {}
-        return {**value, head: _assign(value.get(head, missing), rest, entry)}
+        inner = value.get(head)
+        if inner is None and rest[0] == EACH:
+            return value
+        return {**value, head: _assign({} if inner is None else inner, rest, entry)}
     return value if head in value and not entry.always else {**value, head: entry.value}

@@ -158,6 +158,7 @@ _STRIP = (
     "input[].phase",
     "input[].internal_chat_message_metadata_passthrough",
     "tools[].defer_loading",
+    "tools[].function.defer_loading",
 )
 
 

@@ -91,6 +91,12 @@ class CallOutput(Shape):
     output: str | list[dict[str, Any]]
 
 
+class OtherCall(Shape):
+    """The call_id of a tool_search_call or local_shell_call item is a string or null."""
+
+    call_id: str | None = None
+
+
 class Message(Shape):
     """A message needs a role, and content that is a string or a list of content parts."""
 
@@ -115,6 +121,8 @@ _ITEMS = {
     "tool_search_output": FoundTools,
     "custom_tool_call": CustomToolCall,
     "function_call": FunctionCall,
+    "tool_search_call": OtherCall,
+    "local_shell_call": OtherCall,
     "custom_tool_call_output": CallOutput,
     "function_call_output": CallOutput,
     "message": Message,
@@ -130,7 +138,7 @@ def item_type(item: Mapping[str, JSON]) -> str:
 
 def _tool_tag(tool: Any) -> str:
     kind = tool.get("type") if isinstance(tool, dict) else None
-    return kind if kind in _TOOLS else "other"
+    return kind if isinstance(kind, str) and kind in _TOOLS else "other"
 
 
 def _item_tag(item: Any) -> str:
@@ -150,6 +158,8 @@ Item = Annotated[
     | Annotated[FoundTools, Tag("tool_search_output")]
     | Annotated[CustomToolCall, Tag("custom_tool_call")]
     | Annotated[FunctionCall, Tag("function_call")]
+    | Annotated[OtherCall, Tag("tool_search_call")]
+    | Annotated[OtherCall, Tag("local_shell_call")]
     | Annotated[CallOutput, Tag("custom_tool_call_output")]
     | Annotated[CallOutput, Tag("function_call_output")]
     | Annotated[Message, Tag("message")]
@@ -194,7 +204,8 @@ def _check(root: str, validate: Any) -> None:
         path, tags = _path(root, first["loc"])
         shape = _TOOLS.get(tags[-1]) or _ITEMS.get(tags[-1]) if tags else Request
         mend = (shape or (OtherTool if "tools" in path else OtherItem)).__doc__
-        raise ClientError(f"{path or 'body'}: {first['msg'].lower()}. {mend}", path or None) from None
+        wrong = "should be an object" if first["type"] == "model_type" else first["msg"].lower()
+        raise ClientError(f"{path or 'body'}: {wrong}. {mend}", path or None) from None
 
 
 def _path(root: str, location: tuple[int | str, ...]) -> tuple[str, list[str]]:
@@ -205,7 +216,7 @@ def _path(root: str, location: tuple[int | str, ...]) -> tuple[str, list[str]]:
             path += f"[{part}]"
         elif after_index:
             tags.append(part)
-        else:
+        elif part != "str" and not part.startswith(("list[", "dict[")):
             path += f".{part}" if path else part
         after_index = isinstance(part, int)
     return path, tags

@@ -38,6 +38,11 @@ class Frame:
         return any(name == b"event" for name, _ in self._fields)
 
     @cached_property
+    def has_data(self) -> bool:
+        """Whether the frame has a `data:` line, readable or not."""
+        return any(name == b"data" for name, _ in self._fields)
+
+    @cached_property
     def data(self) -> str | None:
         """The joined `data:` lines; None where there are none, or where they are not UTF-8."""
         lines = [value for name, value in self._fields if name == b"data"]
@@ -45,6 +50,11 @@ class Frame:
             return b"\n".join(lines).decode("utf-8") if lines else None
         except UnicodeDecodeError:
             return None
+
+    @cached_property
+    def is_damaged(self) -> bool:
+        """Whether the data begins as a JSON object does, and is none."""
+        return self.has_data and self._object is None and (self.data or "{").lstrip().startswith("{")
 
     @cached_property
     def _object(self) -> Object | None:
@@ -106,6 +116,8 @@ class Reader:
         self._searched = 0
         if not rest.strip():
             return [Frame(rest)] if rest else []
+        if rest.endswith(b"\r\r"):
+            return [Frame(rest)]
         end = b"\n" if rest.endswith((b"\n", b"\r")) else b"\n\n"
         return [Frame(rest + end)]
 

@@ -437,9 +437,14 @@ def test_an_error_without_words_says_so() -> None:
 
 def test_data_that_is_no_object_is_left_out_and_named() -> None:
     opened = chat()
-    events = streamed("data: 7\n\n", "data: {oops\n\n", chunk(content="a"), STOP, opened=opened)
+    events = streamed("data: 7\n\n", chunk(content="a"), STOP, opened=opened)
     assert text_of(finished(events)) == ["a"]
     assert [what for what, _ in warnings(opened, "unknown")] == ["data that is no JSON object"]
+
+
+def test_a_chunk_that_cannot_be_read_ends_the_answer_since_a_payload_could_lack_it() -> None:
+    events = streamed(chunk(content="a"), "data: {oops\n\n", chunk(content="b"), STOP)
+    assert events[-1]["type"] == "response.failed"
 
 
 # Usage

@@ -99,7 +99,7 @@ def test_a_path_names_a_field_of_objects_and_of_entries(path: str, left: Any) ->
     assert stripped({"input": "x", **given}, path) == {"input": "x", **left}
 
 
-@pytest.mark.parametrize("path", ["b", "a.b", "a[].b", "a.b.c", "list.b", "list[].c", "list[]", "a[]"])
+@pytest.mark.parametrize("path", ["b", "a.b", "a[].b", "a.b.c", "list.b", "list.a.b", "list[].c", "list[]", "a[]"])
 def test_a_path_that_leads_nowhere_changes_nothing(path: str) -> None:
     request = {"input": "x", "a": 1, "list": [{"b": 1}, None]}
     out = lowered(request, strip=[path])

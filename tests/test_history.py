@@ -116,6 +116,11 @@ def test_a_plain_function_call_leaves_as_it_came() -> None:
     assert (out.items, list(out.ledger)) == (pair, [])
 
 
+def test_the_ledger_counts_function_calls_that_were_renamed() -> None:
+    calls = [call("a", "look", namespace="ns"), call("b", "run"), call("c", "run", namespace="functions")]
+    assert lowered(with_input(*calls)).noted(Rule.REPLAYED) == [("ns__look", 1), ("run", 1)]
+
+
 def test_arguments_that_came_as_an_object_become_text() -> None:
     assert item(call("c", arguments={"a": ["é"]}))["arguments"] == '{"a":["é"]}'
 
@@ -255,6 +260,18 @@ def test_a_call_id_that_comes_again_pairs_with_the_output_after_it() -> None:
     items = [call("a"), output("a", "1"), message("user", "Go on."), call("a"), output("a", "2")]
     out = lowered(with_input(*items))
     assert (out.items, list(out.ledger)) == (items, [])
+
+
+def test_parallel_calls_with_one_id_have_their_outputs_in_call_order() -> None:
+    items = [call("a", "x"), call("a", "y"), output("a", "1"), output("a", "2")]
+    out = lowered(with_input(*items))
+    assert (out.items, list(out.ledger)) == (items, [])
+
+
+def test_a_further_output_of_parallel_calls_with_one_id_joins_the_last() -> None:
+    calls = [call("a", "x"), call("a", "y")]
+    out = lowered(with_input(*calls, output("a", "1"), output("a", "2"), output("a", "note")))
+    assert out.items == [*calls, output("a", "1"), output("a", "2\nnote")]
 
 
 def test_a_call_id_that_comes_again_does_not_answer_the_first_call() -> None:

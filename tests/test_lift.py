@@ -375,3 +375,10 @@ def test_an_item_that_codex_would_drop_is_completed(item: Event, right: Event) -
 
 def test_an_empty_call_id_is_replaced() -> None:
     assert item_of(call("wait", "{}", call_id=""))["call_id"].startswith("call_")
+
+
+def test_a_response_that_needs_nothing_else_is_completed_too() -> None:
+    answer = whole({"object": "response", "status": "completed", "output": [{"type": "reasoning", "id": "r"}]})
+    assert answer["id"].startswith("resp_")
+    assert answer["output"] == [{"type": "reasoning", "id": "r", "summary": []}]
+    assert_valid_response(answer)

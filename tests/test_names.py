@@ -162,6 +162,9 @@ class TestReversible:
         if identity(gone)[0]:
             assert flat not in {tool.flat for tool in names.tools}
 
+    def test_a_joined_name_of_a_tool_that_is_declared_no_more_yields_to_a_bare_one(self) -> None:
+        assert table(("", "a__b")).flatten("a", "b") == f"a__b_{digest('a', 'b')}"
+
     @examples
     @given(st.tuples(namespaces, leaves))
     def test_a_tool_that_is_declared_no_more_keeps_the_name_it_had(self, gone: Key) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -116,6 +117,12 @@ class TestVerbatim:
                 "\\ud83d\\ude00"
             )
 
+    def test_a_long_payload_costs_its_length_and_no_more(self) -> None:
+        unwrapper = Unwrapper("input")
+        started = time.process_time()
+        said = sum(len(unwrapper.feed(piece)) for piece in ['{"input":"', *["é\\n" * 250] * 1000, '"}'])
+        assert (said, time.process_time() - started < 4) == (500_000, True)
+
     def test_surrogates_that_two_pieces_hold_unescaped_leave_as_one_character(self) -> None:
         unwrapper = Unwrapper("input")
         assert [unwrapper.feed(piece) for piece in ('{"input":"\ud83d', '\ude00"}')] == ["", "\U0001f600"]
@@ -190,6 +197,7 @@ MALFORMED = pytest.mark.parametrize(
         same('{"input":"a" "why":1}', "a", "no comma"),
         same('{"input":"a","n":01}', "a", "a number that is none"),
         same('{"input":"\\q\\u12G4\\u"}', "\\q\\u12G4\\u", "unknown escapes"),
+        same('{"input":"\\u1u0041"}', "\\u1u0041", "an escape inside an escape"),
         as_it_came("*** Begin Patch\n", "plain text"),
         as_it_came("text", "a word"),
         as_it_came("const x = 1;", "code"),
@@ -210,6 +218,7 @@ MALFORMED = pytest.mark.parametrize(
         as_it_came('{"a":"x"}{"a":"y"}', "two objects that differ"),
         as_it_came('{}{"a":"x"}', "an empty object and another"),
         as_it_came("{}[]", "an empty object and a list"),
+        as_it_came('{"input":1}["x"]', "a list behind an object"),
         as_it_came("123", "a bare number"),
         only_salvaged('{"code":"a\\nb"}', "a\nb", "another key"),
         only_salvaged('{"n":1,"code":"a"}', "a", "another key beside a number"),

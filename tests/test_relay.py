@@ -302,12 +302,26 @@ ODD_FRAMES = {
 }
 
 
-@pytest.mark.parametrize("odd", ODD_FRAMES.values(), ids=ODD_FRAMES)
+@pytest.mark.parametrize("odd", [odd for name, odd in ODD_FRAMES.items() if name != "done-marker"], ids=ascii)
 def test_frames_that_are_no_events_of_a_response_leave_as_the_bytes_that_came(odd: bytes) -> None:
-    assert relayed(odd, plain()).startswith(odd)
+    assert relayed(odd + frames(numbered(untouched())), plain()).startswith(odd)
 
 
-@pytest.mark.parametrize("odd", [odd for odd in ODD_FRAMES.values() if odd != LIMITS], ids=ascii)
+def test_an_end_that_is_missing_goes_before_the_end_mark() -> None:
+    left = relayed(frames(numbered(untouched()[:-1])) + b"data: [DONE]\n\n", plain())
+    assert left.endswith(b"data: [DONE]\n\n")
+    assert parse(left)[-1]["type"] == "response.failed"
+
+
+def test_half_a_frame_at_the_end_is_no_event() -> None:
+    left = relayed(frames(numbered(untouched()[:-1])) + b'data: {"type": "response.out', plain())
+    assert parse(left)[-1]["type"] == "response.failed"
+
+
+BETWEEN = [odd for name, odd in ODD_FRAMES.items() if name not in ("unknown-event", "done-marker")]
+
+
+@pytest.mark.parametrize("odd", BETWEEN, ids=ascii)
 def test_frames_between_and_behind_the_events_leave_as_the_bytes_that_came(odd: bytes) -> None:
     first, *rest = (frames([event]) for event in numbered(untouched()))
     data = first + odd + b"".join(rest) + odd

@@ -376,10 +376,10 @@ CHOICES: list[Any] = [
 
 
 def _numbered(items: list[Any]) -> list[Any]:
-    """Calls numbered as they come; outputs answer some of them, several times or too early, or none."""
+    """Calls numbered as they come, round and round; outputs answer some, several times, too early, or none."""
     places = iter(range(len(items)))
     return [
-        {**item, "call_id": f"c{next(places)}"} if item["type"] in REPLAYED and "call_id" in item else item
+        {**item, "call_id": f"c{next(places) % 4}"} if item["type"] in REPLAYED and "call_id" in item else item
         for item in items
     ]
 

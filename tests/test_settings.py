@@ -13,21 +13,27 @@ from pydantic import ValidationError
 from bridge.payload import Malformed
 from bridge.settings import (
     PREFIX,
+    Backend,
     BodyEntry,
     CustomTools,
+    DeveloperRole,
     Grammar,
     HostedTools,
     Images,
+    Reasoning,
     Settings,
     StripEntry,
 )
 
 CHOICES: dict[str, type[StrEnum]] = {
+    "backend": Backend,
     "custom_tools": CustomTools,
     "grammar": Grammar,
     "malformed": Malformed,
     "hosted_tools": HostedTools,
     "images": Images,
+    "developer_role": DeveloperRole,
+    "reasoning": Reasoning,
 }
 
 
@@ -65,6 +71,8 @@ class TestDefaults:
             StripEntry(("input", "[]", "phase")),
             StripEntry(("input", "[]", "internal_chat_message_metadata_passthrough")),
             StripEntry(("tools", "[]", "defer_loading")),
+            StripEntry(("tools", "[]", "function", "defer_loading")),
+            StripEntry(("tools", "[]", "function", "defer_loading")),
         }
 
     def test_settings_are_frozen(self) -> None:
@@ -91,6 +99,7 @@ class TestSpec:
             ("max_body", str, "64MiB", None),
             ("keep_bodies", str, "16MiB", None),
             ("stream", bool, True, None),
+            ("keepalive", int, 15, None),
             ("model", str, "", None),
             ("parameters", Sequence[str], [], None),
             ("images", str, "placeholder", ["none", "placeholder", "user", "inline"]),
@@ -107,7 +116,9 @@ class TestSpec:
 class TestTaken:
     @pytest.mark.parametrize(("name", "kind"), CHOICES.items(), ids=CHOICES)
     def test_every_choice(self, name: str, kind: type[StrEnum]) -> None:
-        assert [getattr(Settings.from_options({name: str(choice)}), name) for choice in kind] == list(kind)
+        assert [
+            getattr(Settings.from_options({"backend": "chat", name: str(choice)}), name) for choice in kind
+        ] == list(kind)
 
     @pytest.mark.parametrize(
         ("options", "expected"),
@@ -116,6 +127,11 @@ class TestTaken:
             ({"max_body": "1MiB"}, {"max_body": 1 << 20}),
             ({"max_body": "7"}, {"max_body": 7}),
             ({"keep_bodies": "0"}, {"keep_bodies": 0}),
+            ({"keepalive": 0, "stream": False}, {"keepalive": 0, "stream": False}),
+            ({"keepalive": 15, "stream": False}, {"stream": False}),
+            ({"keepalive": 3}, {"keepalive": 3}),
+            ({"backend": "chat", "effort": ["xhigh=high"]}, {"backend": Backend.CHAT, "effort": {"xhigh": "high"}}),
+            ({"effort": [], "think_tags": False, "developer_role": "user", "reasoning": "reasoning_content"}, {}),
             ({"stream": False}, {"stream": False}),
             ({"model": "m/1"}, {"model": "m/1"}),
             ({"parameters": []}, {"parameters": {}}),
@@ -172,6 +188,12 @@ class TestRefused:
             ({"keep_bodies": ""}, ["bridge_keep_bodies"]),
             ({"stream": "perhaps"}, ["bridge_stream"]),
             ({"streem": True}, ["bridge_streem"]),
+            ({"keepalive": -1}, ["bridge_keepalive"]),
+            ({"keepalive": 5, "stream": False}, ["bridge_keepalive", "bridge_stream=true"]),
+            ({"developer_role": "system"}, ["bridge_developer_role", "bridge_backend=chat"]),
+            ({"reasoning": "drop"}, ["bridge_reasoning", "bridge_backend=chat"]),
+            ({"think_tags": True}, ["bridge_think_tags", "bridge_backend=chat"]),
+            ({"effort": ["a=b"]}, ["bridge_effort", "bridge_backend=chat"]),
             ({"parameters": ["a=b", "exec"]}, ["bridge_parameters", "'exec'", "tool=name"]),
             ({"parameters": ["=x"]}, ["bridge_parameters", "'=x'"]),
             ({"parameters": ["exec="]}, ["bridge_parameters", "'exec='"]),

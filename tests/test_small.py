@@ -281,6 +281,8 @@ class TestErrors:
             ({"code": 400, "message": "This model's maximum context length is 8192 tokens"}, "context_length_exceeded"),
             ({"code": 400, "message": "the request exceeds the available context size"}, "context_length_exceeded"),
             ({"message": "Prompt is too long: 9 > 8"}, "context_length_exceeded"),
+            ({"code": "400", "message": "the maximum context length is 8192 tokens"}, "context_length_exceeded"),
+            ({"code": "429", "message": "slow down"}, "rate_limit_exceeded"),
             ({"code": 401}, "invalid_api_key"),
             ({"code": 429, "message": "slow down"}, "rate_limit_exceeded"),
             ({"code": 503}, "server_is_overloaded"),

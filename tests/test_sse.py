@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from itertools import pairwise
 
 import pytest
@@ -143,13 +144,20 @@ class TestReader:
     def test_a_return_and_a_blank_line_at_the_end_are_a_whole_frame(self) -> None:
         assert dispatched(b"".join(each.raw for each in read(b"data: 1\r\r"))) == [(b"", b"1")]
 
+    def test_a_long_frame_is_not_searched_again_with_every_piece(self) -> None:
+        reader = Reader()
+        started = time.process_time()
+        for _ in range(2000):
+            reader.feed(b"x" * 4096)
+        assert (len(reader.feed(b"\n\n")), time.process_time() - started < 3) == (1, True)
+
     def test_nothing_left_is_no_frame(self) -> None:
         reader = Reader()
         assert (len(reader.feed(b"data: 1\n\n")), reader.close(), reader.close()) == (1, [], [])
 
     def test_a_reader_can_go_on_after_its_end(self) -> None:
         reader = Reader()
-        reader.feed(b"data: 1")
+        reader.feed(b"data: longer than what follows")
         reader.close()
         assert reader.feed(b"data: 2\n\n") == [Frame(b"data: 2\n\n")]
 
@@ -190,6 +198,13 @@ class TestFrame:
     )
     def test_named(self, raw: bytes, named: bool) -> None:
         assert Frame(raw).named is named
+
+    @pytest.mark.parametrize(
+        ("raw", "has_data"),
+        [(b"data: 1\n\n", True), (b"data\n\n", True), (b"data: \xff\n\n", True), (b"event: a\n: data: 1\n\n", False)],
+    )
+    def test_has_data(self, raw: bytes, has_data: bool) -> None:
+        assert Frame(raw).has_data is has_data
 
     @pytest.mark.parametrize(
         ("raw", "event"),

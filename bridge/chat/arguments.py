@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from bridge.jsonscan import Scanner
 
+READINGS = 6
+"""Readings that are followed at once."""
+
 
 class _Reading:
     """One way to read the pieces so far."""
@@ -31,9 +34,10 @@ class _Reading:
 
     @property
     def complete(self) -> bool:
-        """Whether it is one whole JSON value."""
+        """Whether it is one whole JSON object. Of any other value a text can begin that is none: `"use strict";`."""
         scanner = self._scanner
-        return bool(scanner.values) and not scanner.broken and not scanner.incomplete
+        whole = bool(scanner.values) and not scanner.broken and not scanner.incomplete
+        return whole and self.text.lstrip().startswith("{")
 
     def append(self, piece: str) -> None:
         self.length += len(piece)
@@ -65,7 +69,7 @@ class Arguments:
 
     @property
     def complete(self) -> bool:
-        """Whether they are one whole JSON value."""
+        """Whether they are one whole JSON object."""
         return len(self._readings) == 1 and self._readings[0].complete
 
     def add(self, piece: str) -> str:
@@ -80,7 +84,7 @@ class Arguments:
             reading.append(piece)
         plain = len(self._readings) == 1 and not restated
         alive = [reading for reading in [*going_on, *restated[:1]] if not reading.broken]
-        self._readings = alive[:2] or over[:1] or going_on[:1]
+        self._readings = (alive[-READINGS:]) or over[:1] or going_on[:1]
         if plain:
             self._sent += len(piece)
             return piece

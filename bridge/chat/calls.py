@@ -67,7 +67,7 @@ class Call:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing can follow. A free-form payload tells nothing of its end."""
+        """Whether nothing can follow. A free-form payload does not tell."""
         return not self.custom and self.arguments.complete
 
 
@@ -80,10 +80,11 @@ class Assembly:
         self._declared = declared
         self._at: dict[int, Call] = {}
 
-    def add(self, entry: Object) -> None:
-        """One entry of a `tool_calls` list."""
+    def add(self, entry: Object, *, whole: bool = False) -> None:
+        """One entry of a `tool_calls` list; `whole`: of a message, where a name alone makes a call of its own."""
         fragment = Fragment.read(entry)
-        call = self._find(fragment)
+        own = whole and fragment.name and not fragment.id and fragment.index is None
+        call = self._begin(fragment) if own else self._find(fragment)
         self._identify(call, fragment)
         call.extra = {**call.extra, **fragment.extra}
         if piece := self._append(call, fragment):
@@ -92,11 +93,14 @@ class Assembly:
     def _find(self, fragment: Fragment) -> Call:
         known = self._known(fragment)
         if known is None or self._begins(known, fragment):
-            known = Call(fragment.custom)
-            self.calls.append(known)
+            known = self._begin(fragment)
         if fragment.index is not None:
             self._at[fragment.index] = known
         return known
+
+    def _begin(self, fragment: Fragment) -> Call:
+        self.calls.append(Call(fragment.custom))
+        return self.calls[-1]
 
     def _known(self, fragment: Fragment) -> Call | None:
         """The call that a fragment names, or can only mean."""
@@ -119,9 +123,12 @@ class Assembly:
         if call.complete:
             again = _text(fragment.arguments).strip() in ("", call.arguments.text.strip())
             return other_id or (fragment.name != call.name) or (not fragment.id and not again)
+        other_name = fragment.name != call.name
         if call.begun:
-            return other_id and fragment.name != call.name
-        return other_id and not self._continues(call, fragment) and fragment.name != call.name
+            return other_id and other_name
+        both_declared = {fragment.name, call.name} <= set(self._declared)
+        unplaced = fragment.index is None and not fragment.id
+        return other_name and ((unplaced and both_declared) or (other_id and not self._continues(call, fragment)))
 
     def _identify(self, call: Call, fragment: Fragment) -> None:
         if not call.id:

@@ -26,8 +26,6 @@ class CallWriter:
         mint: Callable[..., str],
         ledger: Ledger,
     ) -> None:
-        self.extras: Object = {}
-        """`extra_content` of the finished calls by call_id."""
         self.open = False
         """Whether a call has been announced and not finished."""
         self._output = output
@@ -36,7 +34,7 @@ class CallWriter:
         self._mint = mint
         self._ledger = ledger
         self._live = 0
-        self._call_id = ""
+        self._call_ids: dict[int, str] = {}
 
     @property
     def any(self) -> bool:
@@ -44,14 +42,20 @@ class CallWriter:
         return bool(self._assembly.calls)
 
     @property
+    def extras(self) -> Object:
+        """`extra_content` of the calls by call_id."""
+        calls = enumerate(self._assembly.calls)
+        return {self._call_ids[place]: call.extra for place, call in calls if call.extra and place in self._call_ids}
+
+    @property
     def all_complete(self) -> bool:
         """Whether there are calls, and nothing is missing of any."""
         return self.any and all(call.complete for call in self._assembly.calls)
 
-    def take(self, entries: list[Object]) -> list[Object]:
-        """The entries of one `tool_calls` list."""
+    def take(self, entries: list[Object], *, whole: bool) -> list[Object]:
+        """The entries of one `tool_calls` list; `whole`: of a message."""
         for entry in entries:
-            self._assembly.add(entry)
+            self._assembly.add(entry, whole=whole)
         return self._advance() if entries else []
 
     def settle(self) -> list[Object]:
@@ -59,8 +63,12 @@ class CallWriter:
         call = self._current()
         return self._close(call, whole=True) if call and self.open and call.complete else []
 
-    def finish(self, *, cut: bool) -> list[Object]:
-        """No more fragments come. `cut`: the output limit or a filter ended the answer."""
+    def finish(self, *, cut: bool, ended: bool) -> list[Object]:
+        """No more fragments come.
+
+        `cut`: the output limit or a filter ended the answer; `ended`: the backend gave any reason, so that a call
+        without arguments is one.
+        """
         made: list[Object] = []
         while call := self._current():
             if not call.name:
@@ -68,7 +76,8 @@ class CallWriter:
                 self._ledger.add(Rule.UNKNOWN, "", warning="the backend sent a call without a name; it was left out")
                 continue
             made += [] if self.open else self._announce(call)
-            whole = call.complete if cut else not _breaks_off(call)
+            blank = not call.custom and not call.text.strip()
+            whole = call.complete if cut else ended if blank else not _breaks_off(call)
             made += self._close(call, whole=whole)
         return made
 
@@ -84,18 +93,18 @@ class CallWriter:
                 break
             made += [] if self.open else self._announce(call)
             made += self._output.call_text(_KINDS[call.custom][0], call.take())
-            if last or not (call.complete or call.custom):
+            if last or not call.complete:
                 break
             made += self._close(call, whole=True)
         return made
 
     def _announce(self, call: Call) -> list[Object]:
         self.open = True
-        self._call_id = self._unique(call.id)
+        self._call_ids[self._live] = call_id = self._unique(call.id)
         kind, prefix = _TYPES[call.custom]
         identity = self._mint(prefix, self._live)
         _, field = _KINDS[call.custom]
-        item: Object = {"type": kind, "id": identity, "call_id": self._call_id, "name": call.name, field: ""}
+        item: Object = {"type": kind, "id": identity, "call_id": call_id, "name": call.name, field: ""}
         return self._output.open_call(item)
 
     def _close(self, call: Call, *, whole: bool) -> list[Object]:
@@ -107,8 +116,6 @@ class CallWriter:
         if call.arguments.ignored:
             warning = "more arguments came after the end of a call; they were ignored"
             self._ledger.add(Rule.MALFORMED, call.name, warning=warning)
-        if call.extra:
-            self.extras[self._call_id] = call.extra
         self.open = False
         self._live += 1
         return self._output.call_text(kind, rest) + self._output.close_call(kind, field, call.text, whole=whole)

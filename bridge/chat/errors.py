@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bridge.errors import code_of, error_body
-from bridge.jsonvalue import Object, as_object, as_text, parse
+from bridge.jsonvalue import JSON, Object, as_object, as_text, parse
 
 LONGEST_MESSAGE = 500
 _OVERFLOW_UNDER = (400, 401, 413, 422, 500)
@@ -18,9 +18,12 @@ _BY_STATUS = {
     503: "server_is_overloaded",
     529: "server_is_overloaded",
 }
-_QUOTA = re.compile(r"insufficient.{0,10}(?:quota|balance|credit)|exceeded your current quota|billing", re.IGNORECASE)
+_MEANT_BY_STATUS = (429, 503, 529)
+"""Statuses that say more than a backend's own code does."""
+_QUOTA = re.compile(r"insufficient.{0,10}(?:quota|balance|credit)|exceeded your current quota", re.IGNORECASE)
 _WAIT = re.compile(r"try again in", re.IGNORECASE)
-_TAGS = re.compile(r"<[^>]*>")
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
 def lift_error(status: int, body: bytes, retry_after: str) -> tuple[int, Object]:
@@ -29,15 +32,15 @@ def lift_error(status: int, body: bytes, retry_after: str) -> tuple[int, Object]
     An overflow of the context is 400 for Codex, whatever the backend calls it; else the status stays.
     """
     error = _read(body)
-    message = as_text(error.get("message")) or f"The backend answered {status}."
+    message = as_text(error.get("message"))[:LONGEST_MESSAGE] or f"The backend answered {status}."
     code = code_of({**error, "message": message})
     if code == "context_length_exceeded" and status in _OVERFLOW_UNDER:
         return 400, error_body(message, "invalid_request_error", code)
-    if code == "server_error":
-        code = _BY_STATUS.get(status, "server_error" if status >= 500 else "invalid_request")
-    if _QUOTA.search(message):
+    if code == "insufficient_quota" or _QUOTA.search(message):
         code = "insufficient_quota"
-    if code == "rate_limit_exceeded" and retry_after.isdigit() and not _WAIT.search(message):
+    elif code == "server_error" or status in _MEANT_BY_STATUS:
+        code = _BY_STATUS.get(status, "server_error" if status >= 500 else "invalid_request")
+    if code == "rate_limit_exceeded" and _SECONDS.fullmatch(retry_after) and not _WAIT.search(message):
         message = f"{message.rstrip('.')}. Please try again in {retry_after}s."
     kind = "server_error" if status >= 500 else as_text(error.get("type")) or "invalid_request_error"
     return status, error_body(message, kind, code)
@@ -48,11 +51,22 @@ def _read(body: bytes) -> Object:
     try:
         value = parse(body)
     except ValueError:
-        words = " ".join(_TAGS.sub(" ", body.decode("utf-8", "replace")).split())
-        return {"message": words[:LONGEST_MESSAGE]}
-    found = as_object(value)
+        return {"message": " ".join(_MARKUP.sub(" ", body.decode("utf-8", "replace")).split())}
+    found = as_object(value[0] if isinstance(value, list) and value else value)
     error = found.get("error") or found
     if not isinstance(error, dict):
         return {"message": as_text(error)}
-    message = as_text(error.get("message")) or as_text(found.get("detail")) or as_text(found.get("msg"))
-    return {**error, "message": message[:LONGEST_MESSAGE]}
+    said = (error.get("message"), found.get("msg"), found.get("detail"))
+    return {**error, "message": next((words for words in map(_words, said) if words), "")}
+
+
+def _words(said: JSON) -> str:
+    """A message; FastAPI also says an object, or a list of `{loc, msg}`."""
+    if isinstance(said, list):
+        return "; ".join(filter(None, map(_words, said)))
+    if isinstance(said, dict):
+        place = said.get("loc")
+        path = ".".join(str(part) for part in place) + ": " if isinstance(place, list) else ""
+        words = as_text(said.get("message")) or as_text(said.get("msg"))
+        return path + words if words else ""
+    return as_text(said)

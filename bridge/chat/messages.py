@@ -29,9 +29,6 @@ class _Turn:
     calls: list[Object] = field(default_factory=list)
     extras: Object = field(default_factory=dict)
 
-    def __bool__(self) -> bool:
-        return bool(self.texts or self.thoughts or self.details or self.calls)
-
 
 class Conversation:
     """Takes items one by one; `messages` are the result."""
@@ -43,9 +40,9 @@ class Conversation:
         self._ledger = ledger
         self._turn = _Turn()
         self._outputs = _outputs_by_call(items)
-        self._ids = _Ids(ledger)
-        last_user = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=-1)
-        self._reasoning_from = last_user if recent_reasoning else -1
+        self._ids = _Ids({as_text(item.get("call_id")) for item in items if item.get("type") in _CALLS}, ledger)
+        said = [place for place, item in enumerate(items) if item.get("role") == "user" and not _is_moved(items, place)]
+        self._reasoning_from = max(said, default=-1) if recent_reasoning else -1
 
     def instruct(self, text: str) -> None:
         """The system message."""
@@ -63,10 +60,7 @@ class Conversation:
             self.flush()
         elif item.get("role") == "assistant":
             content = lower_content(item.get("content"), path, self._ledger)
-            parts = (
-                [content] if isinstance(content, str) else [as_text(part.get("text")) for part in as_objects(content)]
-            )
-            self._turn.texts.append(joined(parts))
+            self._turn.texts.append(self._text(content, path))
         else:
             self._say(item, path)
 
@@ -74,7 +68,7 @@ class Conversation:
         """The turn is over: its message, and the outputs of its calls."""
         turn, self._turn = self._turn, _Turn()
         text = joined(turn.texts)
-        if not turn.calls and not text:
+        if not turn.calls and not text.strip():
             if turn.thoughts:
                 self._ledger.add(Rule.DROPPED, "reasoning that led to nothing")
             return
@@ -88,10 +82,12 @@ class Conversation:
             self._output(as_text(call["id"]), original)
 
     def _say(self, item: Object, path: str) -> None:
+        if self._turn.calls:
+            self._ledger.add(Rule.CONVERTED, "message moved behind the outputs", path)
         self.flush()
         content = lower_content(item.get("content"), path, self._ledger)
         role = as_text(item.get("role")) or "user"
-        if not content:
+        if not content or (isinstance(content, str) and not content.strip()):
             self._ledger.add(Rule.DROPPED, "empty message", path)
             return
         if role in _SYSTEM:
@@ -100,14 +96,22 @@ class Conversation:
         self.messages.append({"role": role, "content": content})
 
     def _reason(self, item: Object, place: int) -> None:
-        if place < self._reasoning_from:
-            self._ledger.add(Rule.DROPPED, "reasoning of earlier turns", f"input[{place}]")
-            return
         carried = Carried.unpack(as_text(item.get("encrypted_content"))) or Carried(_readable(item))
+        self._turn.extras |= carried.extras
+        earlier = place < self._reasoning_from
+        if earlier or self._settings.reasoning is Reasoning.DROP:
+            self._ledger.add(Rule.DROPPED, f"reasoning{' of earlier turns' if earlier else ''}", f"input[{place}]")
+            return
         if carried.text:
             self._turn.thoughts.append(carried.text)
         self._turn.details += carried.details
-        self._turn.extras |= carried.extras
+
+    def _text(self, content: str | list[JSON], path: str) -> str:
+        """The text of an assistant message, which can hold nothing else."""
+        if isinstance(content, str):
+            return content
+        self._ledger.add(Rule.DROPPED, "what is no text in an assistant message", path)
+        return joined([as_text(part.get("text")) for part in as_objects(content)])
 
     def _with_thoughts(self, text: str, turn: _Turn) -> str:
         if self._settings.reasoning is not Reasoning.THINK or not turn.thoughts:
@@ -116,8 +120,6 @@ class Conversation:
 
     def _reasoning(self, turn: _Turn) -> Object:
         mode = self._settings.reasoning
-        if mode is Reasoning.DROP:
-            return {}
         fields: Object = {"reasoning_details": turn.details} if turn.details else {}
         if turn.thoughts and mode is not Reasoning.THINK:
             fields[str(mode)] = joined(turn.thoughts)
@@ -126,11 +128,11 @@ class Conversation:
     def _call(self, call: Object, extras: Object) -> Object:
         identity = as_text(call.get("call_id"))
         name = as_text(call.get("name"))
-        base: Object = {"id": self._ids.of_call(identity)}
+        made: Object = {"id": self._ids.of_call(identity)}
         if call.get("type") == "custom_tool_call":
-            return {**base, "type": "custom", "custom": {"name": name, "input": as_text(call.get("input"))}}
-        function: Object = {"name": name, "arguments": as_text(call.get("arguments"))}
-        made: Object = {**base, "type": "function", "function": function}
+            made |= {"type": "custom", "custom": {"name": name, "input": as_text(call.get("input"))}}
+        else:
+            made |= {"type": "function", "function": {"name": name, "arguments": as_text(call.get("arguments"))}}
         return {**made, "extra_content": extras[identity]} if identity in extras else made
 
     def _output(self, identity: str, call: Object) -> None:
@@ -143,14 +145,15 @@ class Conversation:
 class _Ids:
     """Call ids that are unique in a request: some servers number calls anew in every turn."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, originals: set[str], ledger: Ledger) -> None:
         self._ledger = ledger
+        self._originals = originals
         self._seen: set[str] = set()
 
     def of_call(self, identity: str) -> str:
         """The first call keeps its id, so that a prompt cache still fits; the next with that id gets another."""
         unique, number = identity, 1
-        while unique in self._seen:
+        while unique in self._seen or (number > 1 and unique in self._originals):
             number += 1
             unique = f"{identity}_{number}"
         if unique != identity:
@@ -160,16 +163,23 @@ class _Ids:
 
 
 def _outputs_by_call(items: list[Object]) -> dict[int, list[tuple[str, Object]]]:
-    """Place of each call → its outputs and their paths. An id stands for the latest call before the output."""
-    latest: dict[str, int] = {}
+    """Place of each call → its output and that one's path. Each call has one, behind it, in the order of the calls."""
+    waiting: dict[str, list[int]] = {}
     outputs: dict[int, list[tuple[str, Object]]] = {}
     for place, item in enumerate(items):
         identity = as_text(item.get("call_id"))
         if item.get("type") in _CALLS:
-            latest[identity] = place
-        elif item.get("type") in _OUTPUTS and identity in latest:
-            outputs.setdefault(latest[identity], []).append((f"input[{place}]", item))
+            waiting.setdefault(identity, []).append(place)
+        elif item.get("type") in _OUTPUTS and waiting.get(identity):
+            outputs[waiting[identity].pop(0)] = [(f"input[{place}]", item)]
     return outputs
+
+
+def _is_moved(items: list[Object], place: int) -> bool:
+    """Whether a message of the user holds the images of the outputs before it, and no words."""
+    parts = as_objects(items[place].get("content"))
+    behind_output = place > 0 and items[place - 1].get("type") in _OUTPUTS
+    return behind_output and bool(parts) and all(part.get("type") == "input_image" for part in parts)
 
 
 def _readable(item: Object) -> str:
@@ -186,14 +196,21 @@ def converse(
         listed = [only]
     else:
         listed = as_objects(items)
-    leading = next((place for place, item in enumerate(listed) if item.get("role") not in _SYSTEM), len(listed))
+    leading = next((place for place, item in enumerate(listed) if not _is_instruction(item)), len(listed))
     texts = [
         lower_content(item.get("content"), f"input[{place}]", ledger) for place, item in enumerate(listed[:leading])
     ]
     told = [as_text(instructions), *(text for text in texts if isinstance(text, str))]
     conversation = Conversation(listed, settings, ledger, recent_reasoning=recent_reasoning)
-    conversation.instruct("\n\n".join(filter(None, told)))
+    conversation.instruct("\n\n".join(text for text in told if text.strip()))
     for place, item in enumerate(listed[leading:], leading):
         conversation.add(item, place)
     conversation.flush()
     return conversation.messages
+
+
+def _is_instruction(item: Object) -> bool:
+    """Whether a message can stand in the one system message: it is the system's or the developer's, and all text."""
+    content = item.get("content")
+    texts = not isinstance(content, list) or all(as_text(part.get("text")) for part in as_objects(content))
+    return item.get("role") in _SYSTEM and texts

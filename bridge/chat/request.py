@@ -8,8 +8,7 @@ from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, witho
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Settings
 
-CARRIED = ("model", "stream", "tool_choice", "parallel_tool_calls", "temperature", "top_p", "user", "metadata")
-_CONVERTED = ("input", "instructions", "tools", "text", "reasoning", "max_output_tokens")
+_CONVERTED = ("input", "instructions", "tools", "text", "reasoning", "max_output_tokens", "stream_options")
 _RESPONSES_ONLY = frozenset(
     {
         "background",
@@ -44,13 +43,13 @@ def lower_request(body: Object, settings: Settings, ledger: Ledger) -> Object:
     chat: Object = {**without(passed, "tool_choice"), "messages": messages}
     if body.get("tools"):
         chat["tools"] = [_tool(tool) for tool in as_objects(body.get("tools"))]
-    if body.get("tools") and body.get("tool_choice") is not None:
+    if body.get("tool_choice") is not None:
         chat["tool_choice"] = _choice(body.get("tool_choice"))
     if body.get("max_output_tokens") is not None:
         chat["max_tokens"] = body["max_output_tokens"]
     if body.get("stream"):
         chat["stream_options"] = {"include_usage": True}
-    return {**chat, **_effort(reasoning, settings), **_format(as_object(body.get("text")), ledger)}
+    return {**chat, **_effort(reasoning, settings, ledger), **_format(as_object(body.get("text")), ledger)}
 
 
 def tool_names(chat: Object) -> list[str]:
@@ -80,7 +79,9 @@ def _choice(choice: JSON) -> JSON:
     return choice
 
 
-def _effort(reasoning: Object, settings: Settings) -> Object:
+def _effort(reasoning: Object, settings: Settings, ledger: Ledger) -> Object:
+    for field in (field for field in reasoning if field != "effort"):
+        ledger.add(Rule.DROPPED, f"reasoning.{field}", f"reasoning.{field}")
     effort = as_text(reasoning.get("effort"))
     return {"reasoning_effort": settings.effort.get(effort, effort)} if effort else {}
 

@@ -10,7 +10,7 @@ from bridge.chat.callstream import CallWriter
 from bridge.chat.output import Output
 from bridge.chat.reasoning import TAGS, ReasoningSource
 from bridge.chat.text import MarkupWatch, ThinkSplitter, text_of
-from bridge.errors import code_of
+from bridge.errors import as_error, code_of
 from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text
 from bridge.ledger import Ledger, Rule
 from bridge.usage import complete
@@ -44,6 +44,8 @@ class ChatStream:
         self._finish = ""
         self._usage: JSON = None
         self._error: Object | None = None
+        self._last_usage = False
+        self._last_was_call = False
         self._ended = False
 
     def feed(self, chunk: Object) -> list[Object]:
@@ -55,6 +57,7 @@ class ChatStream:
         self._error = self._error or error_in(chunk)
         if chunk.get("usage") is not None:
             self._usage = complete(chunk.get("usage"))
+            self._last_usage |= not chunk.get("choices")
         made = self._output.begin()
         for choice in as_objects(chunk.get("choices"))[:1]:
             made += self._choice(choice)
@@ -66,15 +69,20 @@ class ChatStream:
             return []
         if self._error:
             return self.fail(as_text(self._error.get("message")), code_of(self._error))
-        calls_whole = self._calls.all_complete
-        said = bool(self._finish or finished or self._usage is not None or calls_whole)
-        if not said:
+        calls_whole = self._last_was_call and self._calls.all_complete
+        if self._finish == "error":
+            return self.fail("The backend ended its answer with an error.")
+        if not (self._finish or finished or self._last_usage or calls_whole):
             return self.fail("The backend's stream ended without an end.")
         if not (self._finish or self._calls.any or self._output.spoke):
             return self.fail("The backend's answer is empty.")
         self._ended = True
         reason = _INCOMPLETE.get(self._finish)
-        made = self._output.begin() + self._calls.finish(cut=reason is not None) + self._say_rest()
+        made = (
+            self._output.begin()
+            + self._calls.finish(cut=reason is not None, ended=bool(self._finish))
+            + self._say_rest()
+        )
         made += self._output.close() + self._carry()
         if reason:
             return made + self._output.end("incomplete", self._more({"incomplete_details": {"reason": reason}}))
@@ -95,7 +103,8 @@ class ChatStream:
 
     def _choice(self, choice: Object) -> list[Object]:
         delta = as_object(choice.get("delta")) or as_object(choice.get("message"))
-        made = self._say(reasoning, True) if (reasoning := self._source.read(delta)) else []
+        reasoning = self._source.read(delta)
+        made = self._say(reasoning, True) if reasoning else []
         if visible := text_of(delta, self._ledger):
             for is_reasoning, text in self._think.feed(visible) if self._think else [(False, visible)]:
                 if not is_reasoning or self._source.hears(TAGS):
@@ -103,7 +112,9 @@ class ChatStream:
         entries = as_objects(delta.get("tool_calls"))
         if function := as_object(delta.get("function_call")):
             entries = [{"index": 0, "function": function}]
-        made += self._calls.take(entries)
+        made += self._calls.take(entries, whole="delta" not in choice and "message" in choice)
+        if visible or reasoning or entries:
+            self._last_was_call = bool(entries)
         self._finish = as_text(choice.get("finish_reason")) or self._finish
         return made
 
@@ -146,7 +157,7 @@ def error_in(chunk: Object) -> Object | None:
     """The error that a chunk or a body is: `{"error": …}`, `{"object": "error", …}` or a `{code, msg}` envelope."""
     error = chunk.get("error")
     if error:
-        return error if isinstance(error, dict) else {"message": as_text(error)}
+        return as_error(error)
     is_envelope = "choices" not in chunk and chunk.get("code") not in (None, 0, 200, "0", "200")
     if chunk.get("object") == "error" or is_envelope:
         return {"message": chunk.get("msg"), **chunk}

@@ -7,6 +7,7 @@ from bridge.ledger import Ledger, Rule
 from bridge.names import Kind, NameTable, Tool
 from bridge.payload import wrap
 from bridge.settings import CustomTools, Settings
+from bridge.tools.declarations import kind_of
 from bridge.tools.definitions import parameter_of
 
 CALLS = ("custom_tool_call", "function_call", "tool_search_call", "local_shell_call")
@@ -130,7 +131,9 @@ def _arguments(item: Object, name: str, flat: str, settings: Settings) -> str:
             return dump(as_object(item.get("action")))
         case _:
             arguments = item.get("arguments")
-            return arguments if isinstance(arguments, str) else dump(as_object(arguments))
+            if isinstance(arguments, str):
+                return arguments if _is_object_text(arguments) else wrap(arguments, "arguments")
+            return dump(as_object(arguments))
 
 
 def _found(item: Object, names: NameTable) -> str:
@@ -139,7 +142,9 @@ def _found(item: Object, names: NameTable) -> str:
     tools = item.get("tools")
     for tool in tools if isinstance(tools, list) else []:
         entry = as_object(tool)
-        if entry.get("type") == "namespace":
+        if kind_of(entry) is None and entry.get("type") != "namespace":
+            flats.append(as_text(entry.get("type")))
+        elif entry.get("type") == "namespace":
             inner = entry.get("tools")
             leaves = [as_text(as_object(leaf).get("name")) for leaf in inner] if isinstance(inner, list) else []
             flats += [names.flatten(as_text(entry.get("name")), leaf) for leaf in leaves]

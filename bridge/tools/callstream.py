@@ -15,7 +15,7 @@ from bridge.tools.context import Context
 from bridge.tools.definitions import parameter_of
 from bridge.tools.lift import Call, arguments_of, finish_call, identify, is_cut
 
-DELTA = "response.function_call_arguments.delta"
+ADDED, DELTA = "response.output_item.added", "response.function_call_arguments.delta"
 
 
 class CallStream:
@@ -24,6 +24,8 @@ class CallStream:
     def __init__(self, context: Context) -> None:
         self.cut = False
         """Whether the call broke off: nothing of it was finished."""
+        self.index = -1
+        """Its place in the output, once an event has told."""
         self._context = context
         self._call: Call | None = None
         self._held: list[Object] = []
@@ -38,12 +40,18 @@ class CallStream:
         return self._call.item if self._call else held
 
     @property
+    def announced(self) -> bool:
+        """Whether it was announced, with a name."""
+        return self._call is not None
+
+    @property
     def arguments(self) -> str:
         """The arguments that have arrived."""
         return self._whole or self._unwrapper.text
 
     def added(self, event: Object) -> list[Object]:
         """The call is announced."""
+        self.index = as_index(event.get("output_index")) or 0
         item = as_object(event.get("item"))
         if not as_text(item.get("name")):
             self._held.append(event)
@@ -91,7 +99,7 @@ class CallStream:
     def break_off(self, path: str) -> list[Object]:
         """The call stays unfinished."""
         self.cut = True
-        warning = "the arguments of a call break off; it is not made"
+        warning = "a call breaks off; it is not made"
         self._context.ledger.add(Rule.TRUNCATED, as_text(self.item.get("name")), path, warning=warning)
         return []
 
@@ -100,16 +108,16 @@ class CallStream:
         if self._call is not None:
             return []
         held, self._held = self._held, []
+        announced = bool(held) and held[0].get("type") == ADDED
         if not as_text(item.get("name")):
             warning = "a call without a name; Codex leaves it out"
             self._context.ledger.add(Rule.UNKNOWN, "", f"output[{index}]", warning=warning)
             return held
-        if not held:
-            opening = self.added(events.added({**item, "status": "in_progress", "arguments": ""}, index))
-            return opening if self._call and self._call.is_lifted else []
-        first = held[0]
+        first = held[0] if announced else events.added({**item, "status": "in_progress", "arguments": ""}, index)
         opening = self.added({**first, "item": {**as_object(first.get("item")), "name": item["name"]}})
-        for event in held[1:]:
+        if not announced and not (self._call and self._call.is_lifted):
+            opening = []
+        for event in held[1:] if announced else held:
             opening += self.delta(event) if event.get("type") == DELTA else self.arguments_done(event)
         return opening
 

@@ -56,9 +56,12 @@ def _reference_to(choice: Object, tools: list[Object], names: NameTable) -> list
         flats = {tool.flat for tool in names.tools if tool.namespace == key(as_text(choice.get("name")), "")[0]}
         return [_reference(tool) for tool in tools if tool.get("name") in flats]
     if kind is None:
-        return [_reference(tool) for tool in tools if tool.get("type") == choice.get("type")][:1]
+        return [_reference(tool) for tool in tools if choice.items() >= _reference(tool).items()][:1]
     name = "tool_search" if kind is Kind.TOOL_SEARCH else as_text(choice.get("name"))
-    tool = names.restore(name, as_text(choice.get("namespace")))
+    namespace, _ = key(as_text(choice.get("namespace")), name)
+    tool = names.find(namespace, name) if namespace else names.restore(name)
+    if namespace and tool is None:
+        return []
     flat = tool.flat if tool else name
     return [_reference(sent) for sent in tools if sent.get("name") == flat][:1]
 

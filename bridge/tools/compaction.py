@@ -43,6 +43,8 @@ def ask(body: Object, ledger: Ledger) -> Object:
     """The request that asks the model for the summary: the same history and tools, no call allowed."""
     ledger.add(Rule.COMPACTED, "summary asked for", "input")
     items = body.get("input")
-    history: list[JSON] = list(items) if isinstance(items, list) else [user_message(as_text(items))]
+    history: list[JSON] = (
+        list(items) if isinstance(items, list) else [user_message(items)] if isinstance(items, str) else []
+    )
     asking: Object = {**body, "input": [*history, user_message(SUMMARY_REQUEST)]}
     return {**asking, "tool_choice": "none"} if body.get("tools") else asking

@@ -8,7 +8,7 @@ all in silence (0.154 to 0.171).
 from __future__ import annotations
 
 from bridge import usage
-from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text
+from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump
 from bridge.tools.context import Context
 
 LIFECYCLE = ("response.created", "response.queued", "response.in_progress")
@@ -53,7 +53,9 @@ class Completer:
         self._context = context
         self._index_of: dict[str, int] = {}
         self._id_of: dict[int, str] = {}
+        self._call_of: dict[str, str] = {}
         self._last = -1
+        self._finished = -1
 
     def complete(self, event: Object) -> Object:
         """The event with nothing missing; what it has is kept."""
@@ -63,28 +65,48 @@ class Completer:
         if kind in ITEM:
             return self._item(event, announced=kind == ITEM[0])
         if kind in _PARTS:
-            index = self._index(event, as_text(event.get("item_id")))
-            completed = {**_PARTS[kind], **event, "output_index": index}
-            completed["item_id"] = as_text(event.get("item_id")) or self._id_of.get(index, "")
-            if isinstance(part := event.get("part"), dict):
-                completed["part"] = _complete_part(part)
-            return completed
+            return self._part(event, _PARTS[kind])
         return event
+
+    def _part(self, event: Object, defaults: Object) -> Object:
+        identity = as_text(event.get("item_id"))
+        index = self._index(event, identity)
+        completed: Object = {**event, **{key: value for key, value in defaults.items() if event.get(key) is None}}
+        completed |= {"output_index": index, "item_id": identity or self._id_of.get(index, "")}
+        if isinstance(part := event.get("part"), dict):
+            completed["part"] = _complete_part(part)
+        for key in ("arguments", "delta"):
+            if isinstance(value := event.get(key), dict):
+                completed[key] = dump(value)
+        return completed
 
     def _item(self, event: Object, *, announced: bool) -> Object:
         item = as_object(event.get("item"))
         identity = as_text(item.get("id"))
-        index = as_index(event.get("output_index"))
-        if index is None:
-            known = self._index_of.get(identity) if identity else (None if announced else self._last)
-            index = self._last + 1 if known is None or known < 0 else known
+        index = self._item_index(event, identity, announced=announced)
         self._last = max(self._last, index)
         if not identity and index in self._id_of:
             item = {**item, "id": self._id_of[index]}
+        if not announced and not as_text(item.get("call_id")) and as_text(item.get("id")) in self._call_of:
+            item = {**item, "call_id": self._call_of[as_text(item.get("id"))]}
         completed = complete_item(item, index, self._context, status="in_progress" if announced else "completed")
-        self._id_of[index] = as_text(completed.get("id"))
-        self._index_of[self._id_of[index]] = index
+        made = as_text(completed.get("id"))
+        self._id_of[index] = made
+        self._index_of[made] = index
+        if call_id := as_text(completed.get("call_id")):
+            self._call_of[made] = call_id
+        if not announced:
+            self._finished = max(self._finished, index)
         return {**event, "output_index": index, "item": completed}
+
+    def _item_index(self, event: Object, identity: str, *, announced: bool) -> int:
+        """Its own, that of its id, that of the last item if that can end here, or the next."""
+        index = as_index(event.get("output_index"))
+        if index is None and identity in self._index_of:
+            return self._index_of[identity]
+        if index is None and not announced and not identity and self._last > self._finished:
+            return self._last
+        return self._last + 1 if index is None else index
 
     def _index(self, event: Object, identity: str) -> int:
         index = as_index(event.get("output_index"))
@@ -96,6 +118,8 @@ class Completer:
 def lacks(event: Object) -> bool:
     """Whether an event lacks what Codex cannot do without, so that it may not leave as it came."""
     kind = as_text(event.get("type"))
+    if (kind in ITEM or kind in _PARTS) and as_index(event.get("output_index")) is None:
+        return True
     if kind in ITEM:
         return item_lacks(as_object(event.get("item")))
     return kind in TERMINAL and response_lacks(as_object(event.get("response")))
@@ -126,8 +150,13 @@ def complete_item(item: Object, index: int, context: Context, status: str = "com
         completed["id"] = as_text(item.get("id")) or context.mint(prefix, index)
     if kind in _CALLS:
         completed["call_id"] = as_text(item.get("call_id")) or context.mint("call_", index)
-    if kind in _CALLS or kind == "message":
-        completed.setdefault("status", status)
+    if kind == "function_call":
+        arguments = item.get("arguments")
+        completed["arguments"] = (
+            arguments if isinstance(arguments, str) else "" if arguments is None else dump(arguments)
+        )
+    if (kind in _CALLS or kind == "message") and item.get("status") is None:
+        completed["status"] = status
     if kind == "message":
         content = item.get("content")
         text: Object = {"type": "output_text", "text": content}
@@ -153,6 +182,7 @@ def complete_response(response: Object, context: Context) -> Object:
         "tools": [],
     }
     completed: Object = {**response, **{key: value for key, value in defaults.items() if response.get(key) is None}}
+    completed["id"] = str(completed["id"])
     if response.get("usage") is not None:
         completed["usage"] = usage.complete(response.get("usage"))
     completed["output"] = [

@@ -83,7 +83,10 @@ def _lists(body: Object) -> Iterable[tuple[str, JSON]]:
 def _open(tools: JSON, path: str, namespaces: dict[str, str], namespace: str | None = None) -> Iterable[Declaration]:
     for index, tool in enumerate(as_objects(tools)):
         here = f"{path}[{index}]"
-        if tool.get("type") == "namespace" and namespace is None:
+        if tool.get("type") == "namespace" and namespace is not None:
+            message = f"{here}: a namespace inside a namespace has no name that Codex knows. Declare it at the top."
+            raise ClientError(message, here)
+        if tool.get("type") == "namespace":
             inner, _ = key(as_text(tool.get("name")), "")
             namespaces[inner] = as_text(tool.get("description")) or namespaces.get(inner, "")
             yield from _open(tool.get("tools"), f"{here}.tools", namespaces, inner)

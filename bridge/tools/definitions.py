@@ -14,7 +14,7 @@ NOT_JSON_SCHEMA = frozenset({"encrypted"})
 """Keywords that Codex puts into schemas and that strict backends refuse (`spawn_agent.message`, 0.154 to 0.171)."""
 
 _SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_DATA = frozenset({"enum", "const", "default", "examples", "required"})
+_DATA = frozenset({"enum", "const", "default", "examples", "required", "dependentRequired"})
 _SEARCH_SCHEMA: Object = {
     "type": "object",
     "properties": {"query": {"type": "string"}, "limit": {"type": "number"}},

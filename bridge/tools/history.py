@@ -51,9 +51,9 @@ class _History:
         kind = item_type(item)
         # A search or shell call that OpenAI's servers ran has no call_id that anything could answer.
         hosted = kind.endswith(("_call", "_call_output")) or kind in OUTPUTS
-        if kind in CALLS and item.get("call_id"):
+        if kind in CALLS and isinstance(item.get("call_id"), str):
             return [lower_call(item, path, self._names, self._settings, self._ledger)]
-        if kind in OUTPUTS and item.get("call_id"):
+        if kind in OUTPUTS and isinstance(item.get("call_id"), str):
             return [self._lower_output(item, path)]
         match kind:
             case "message":

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bridge.errors import code_of
-from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, dump
+from bridge.errors import as_error, code_of
+from bridge.jsonvalue import JSON, Object, as_objects, as_text, dump
 from bridge.ledger import Rule
 from bridge.names import Kind, Tool
 from bridge.payload import breaks_off, unwrap
-from bridge.tools.calls import lift_call, restore_name
+from bridge.tools.calls import lift_call, restore_name, search_arguments
 from bridge.tools.context import Context
 from bridge.tools.definitions import parameter_of
 
 ECHOED = ("model", "tools", "tool_choice")
+CALLS = ("function_call", "custom_tool_call")
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,14 @@ def is_cut(item: Object, arguments: str) -> bool:
 
 def lift_item(item: Object, path: str, context: Context) -> Object | None:
     """An output item → the client's; None for a call that is not finished."""
-    kind = item.get("type")
-    if kind == "custom_tool_call":
-        return restore_item(identify(item, context), path, context)
-    if kind != "function_call":
+    if item.get("type") not in CALLS:
         return item
     call, arguments = identify(item, context), arguments_of(item)
     if is_cut(item, arguments):
-        context.ledger.add(Rule.TRUNCATED, call.name, path, warning="the arguments of a call break off; it is not made")
+        context.ledger.add(Rule.TRUNCATED, call.name, path, warning="a call breaks off; it is not made")
         return None
+    if item.get("type") == "custom_tool_call":
+        return restore_item(call, path, context)
     return finish_call(call, arguments, path, context)
 
 
@@ -78,6 +78,9 @@ def finish_call(call: Call, arguments: str, path: str, context: Context) -> Obje
         return restore_item(Call({**call.item, "arguments": arguments}, call.tool), path, context)
     context.ledger.add(Rule.LIFTED, call.tool.name, path)
     if not call.is_custom:
+        if arguments.strip() and not search_arguments(arguments):
+            warning = "the arguments of a search are no object; it is made without any"
+            context.ledger.add(Rule.MALFORMED, call.tool.name, path, warning=warning)
         return lift_call(call.item, call.tool, arguments)
     parameter = parameter_of(context.settings, call.tool.name, call.tool.flat)
     unwrapped = unwrap(arguments, parameter, context.settings.malformed)
@@ -107,6 +110,8 @@ def lift_response(response: Object, context: Context) -> Object:
     answer = echo({**response, "output": kept} if isinstance(items, list) else response, context)
     if None in lifted and answer.get("status") not in ("incomplete", "failed"):
         answer = {**answer, "status": "failed", "error": broken_off()}
+    if answer.get("error"):
+        answer = {**answer, "error": string_code(answer["error"])}
     return answer
 
 
@@ -128,5 +133,5 @@ def broken_off() -> Object:
 
 def string_code(error: JSON) -> Object:
     """An error whose code is the string that Codex classifies it by."""
-    given = as_object(error)
-    return {"message": as_text(error), **given, "code": code_of(given)}
+    given = as_error(error)
+    return {"message": "The backend gave no reason.", **given, "code": code_of(given)}

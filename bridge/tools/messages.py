@@ -59,7 +59,10 @@ def lower_reasoning(item: Object, path: str, ledger: Ledger, *, keep_own: bool =
 def lower_agent_message(item: Object, path: str, ledger: Ledger) -> list[Object]:
     """What another agent said → a message of the user."""
     ledger.add(Rule.NOTED, "agent_message", path)
-    text = "\n".join(filter(None, (_agent_text(part) for part in as_objects(item.get("content")))))
+    content = item.get("content")
+    whole: Object = {"text": content}
+    parts = [whole] if isinstance(content, str) else as_objects(content)
+    text = "\n".join(filter(None, (_agent_text(part) for part in parts)))
     return [user_message(text)] if text else []
 
 

@@ -21,7 +21,7 @@ def pair(items: list[Placed], ledger: Ledger, *, keep_orphans: bool) -> list[Obj
     in a stored response.
     """
     answers, gone = _match(items, ledger, keep_orphans=keep_orphans)
-    merged = {first: _merge([items[position][0] for position in found]) for first, found in answers.values() if found}
+    merged = {first: _merge([items[position][0] for position in found]) for first, found in answers.values()}
     paired: list[Object] = []
     interrupted: list[Object] = []
     for position, (item, path) in enumerate(items):
@@ -40,15 +40,20 @@ def _match(
     items: list[Placed], ledger: Ledger, *, keep_orphans: bool
 ) -> tuple[dict[int, tuple[int, list[int]]], set[int]]:
     """Position of each answered call → (position of its first output, positions of all); outputs that go."""
-    latest: dict[str, int] = {}
+    latest: dict[str, list[int]] = {}
     answers: dict[int, tuple[int, list[int]]] = {}
     gone: set[int] = set()
+    run = 0
     for position, (item, path) in enumerate(items):
         identity = as_text(item.get("call_id"))
         if item.get("type") in _CALLS:
-            latest[identity] = position
-        elif item.get("type") in _OUTPUTS:
-            call = latest.get(identity)
+            # Parallel calls can have one id; then the outputs come in call order. Else an id means its latest call.
+            latest[identity] = [call for call in latest.get(identity, []) if call >= run] + [position]
+            continue
+        run = position + 1
+        if item.get("type") in _OUTPUTS:
+            calls = latest.get(identity, [])
+            call = next((call for call in calls if call not in answers), calls[-1] if calls else None)
             if call is None and not keep_orphans:
                 ledger.add(Rule.ORPHAN, "output without call", path, warning="an output has no call; it was left out")
                 gone.add(position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from bridge.jsonvalue import Object, as_text
@@ -47,47 +48,57 @@ class Relay:
         self._collector = Collector() if collects else None
         self._writer = Writer()
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes) -> Iterator[bytes]:
         """A piece of the backend's stream."""
-        return [left for frame in self._reader.feed(data) for left in self._take(frame)]
+        for frame in self._reader.feed(data):
+            yield from self._take(frame)
 
-    def close(self) -> list[bytes]:
-        """The backend's stream is over; a last frame without its blank line counts."""
-        last = [left for frame in self._reader.close() for left in self._take(frame)]
+    def close(self) -> Iterator[bytes]:
+        """The backend's stream is over; a last frame without its blank line counts, half a frame does not."""
+        for frame in self._reader.close():
+            if not frame.is_damaged:
+                yield from self._take(frame)
         if self._dialect:
-            last += self.make(self._dialect.close(finished=False))
-        return last + self.fail("The backend's stream ended without a terminal event.")
+            yield from self.make(self._dialect.close(finished=False))
+        yield from self.fail("The backend's stream ended without a terminal event.")
 
-    def fail(self, message: str) -> list[bytes]:
+    def fail(self, message: str) -> Iterator[bytes]:
         """The stream will not go on: unless it has ended, it ends as failed."""
-        told = self.make(self._dialect.fail(message)) if self._dialect else []
-        return told + self._made(self._lift.fail(message))
+        if self._dialect:
+            yield from self.make(self._dialect.fail(message))
+        yield from self._made(self._lift.fail(message))
 
-    def keepalive(self) -> list[bytes]:
+    def keepalive(self) -> Iterator[bytes]:
         """An event for a client that hears nothing."""
         if self._dialect:
-            return self.make(self._dialect.keepalive())
-        return self._made(self._lift.keepalive())
+            yield from self.make(self._dialect.keepalive())
+        else:
+            yield from self._made(self._lift.keepalive())
 
-    def whole(self, value: Object) -> list[bytes]:
+    def whole(self, value: Object) -> Iterator[bytes]:
         """A whole answer in the backend's dialect."""
         assert self._dialect
-        return self.make([*self._dialect.feed(value), *self._dialect.close(finished=True)])
+        yield from self.make(self._dialect.feed(value))
+        yield from self.make(self._dialect.close(finished=True))
 
-    def make(self, events: list[Object]) -> list[bytes]:
+    def make(self, events: Iterable[Object]) -> Iterator[bytes]:
         """Responses events that stand in no frame of the backend's."""
-        return [left for event in events for left in self._made(self._lift.feed(self._completer.complete(event)))]
+        for event in events:
+            yield from self._made(self._lift.feed(self._completer.complete(event)))
 
     def response(self) -> Object:
         """What all events so far add up to."""
         return self._collector.response() if self._collector else {}
 
-    def _take(self, frame: Frame) -> list[bytes]:
+    def _take(self, frame: Frame) -> Iterable[bytes]:
         if self._dialect:
             return self._translate(frame, self._dialect)
         event = frame.event
         if event is None:
-            return [frame.raw]
+            # The OpenAI SDK reads nothing behind the end mark: an end that is missing goes before it.
+            early = frame.data is not None and frame.data.strip() == END_MARK
+            told = self.fail("The backend's stream ended without a terminal event.") if early else ()
+            return [*told, frame.raw]
         if self._lift.ended:
             return [] if as_text(event.get("type")) in TERMINAL else [frame.raw]
         completed = self._completer.complete(event)
@@ -98,16 +109,19 @@ class Relay:
             self._note_completed("thin stream" if self._writer.thin else as_text(event.get("type")))
         return left
 
-    def _translate(self, frame: Frame, dialect: Dialect) -> list[bytes]:
-        data = frame.data
-        if data is None:
+    def _translate(self, frame: Frame, dialect: Dialect) -> Iterable[bytes]:
+        if not frame.has_data:
             return [frame.raw]
-        if data.strip() == END_MARK:
+        data = (frame.data or "").strip()
+        if data == END_MARK:
             return self.make(dialect.close(finished=True))
-        if frame.event is None:
-            self._ledger.add(Rule.UNKNOWN, "data that is no JSON object", warning="it was left out")
-            return []
-        return self.make(dialect.feed(frame.event))
+        if frame.event is not None:
+            return self.make(dialect.feed(frame.event))
+        if frame.is_damaged:
+            # A piece of a call could be in it: to go on without would change a payload.
+            return self.make(dialect.fail("The backend sent data that cannot be read."))
+        self._ledger.add(Rule.UNKNOWN, "data that is no JSON object", warning="it was left out")
+        return []
 
     def _made(self, made: list[Object]) -> list[bytes]:
         return [frame.raw for frame in self._writer.made(self._left(made))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge import events
-from bridge.errors import code_of
+from bridge.errors import as_error, code_of
 from bridge.jsonvalue import Object, as_index, as_object, as_objects, as_text, without
 from bridge.ledger import Rule
 from bridge.payload import breaks_off
@@ -12,8 +12,11 @@ from bridge.tools.complete import ITEM, LIFECYCLE, TERMINAL, Completer
 from bridge.tools.context import Context
 from bridge.tools.lift import broken_off, echo, lift_item, lift_response, string_code
 
-_ENDS = {"incomplete": "response.incomplete", "failed": "response.failed", "cancelled": "response.failed"}
+_ENDS = {"completed": "response.completed", "incomplete": "response.incomplete"}
+_STATUS = {"response.incomplete": "incomplete", "response.failed": "failed"}
 
+_NOTHING = ("", "{}")
+"""Arguments of a call that was announced and no more."""
 _KEEPALIVE: Object = {"type": "keepalive"}
 
 
@@ -25,7 +28,8 @@ class StreamLift:
         """Whether the terminal event has left."""
         self._context = context
         self._completer = Completer(context)
-        self._calls: dict[int, CallStream] = {}
+        self._calls: dict[str, CallStream] = {}
+        self._finished: set[str] = set()
         self._cut = False
         self._seen_items = False
         self._error: Object | None = None
@@ -47,7 +51,7 @@ class StreamLift:
         if kind.startswith("response.function_call_arguments."):
             return self._arguments(event, finished=kind.endswith(".done"))
         if kind == "error" or (not kind and "error" in event):
-            self._error = as_object(event.get("error")) or without(event, "type", "sequence_number")
+            self._error = as_error(event["error"]) if event.get("error") else without(event, "type", "sequence_number")
         return [event]
 
     def keepalive(self) -> list[Object]:
@@ -70,39 +74,55 @@ class StreamLift:
     def _item(self, event: Object, *, announced: bool) -> list[Object]:
         item, index = as_object(event.get("item")), as_index(event.get("output_index")) or 0
         if item.get("type") != "function_call":
-            path = f"output[{index}]"
-            lifted = lift_item(item, path, self._context.quiet() if announced else self._context)
-            return [event if lifted is None or lifted == item else {**event, "item": lifted}]
+            lifted = lift_item(item, f"output[{index}]", self._context.quiet() if announced else self._context)
+            self._cut |= lifted is None
+            return [] if lifted is None else [event if lifted == item else {**event, "item": lifted}]
+        identity = as_text(item.get("id"))
         if announced:
-            self._calls[index] = call = CallStream(self._context)
+            self._calls[identity] = call = CallStream(self._context)
             return call.added(event)
-        call = self._calls.pop(index) if index in self._calls else CallStream(self._context)
+        if identity in self._finished:
+            # Codex runs a call at each `done`.
+            self._context.ledger.add(Rule.DROPPED, "second end of a call", f"output[{index}]")
+            return []
+        self._finished.add(identity)
+        call = self._call(identity, index) or CallStream(self._context)
+        self._calls = {key: open_call for key, open_call in self._calls.items() if open_call is not call}
         lifted_events = call.done(event)
         self._cut |= call.cut
         return lifted_events
 
+    def _call(self, identity: str, index: int) -> CallStream | None:
+        """The open call of an item: by its id, or by its place where the id has changed."""
+        by_place = [call for call in self._calls.values() if call.index == index]
+        return self._calls.get(identity) or (by_place[0] if len(by_place) == 1 else None)
+
     def _arguments(self, event: Object, *, finished: bool) -> list[Object]:
-        call = self._calls.get(as_index(event.get("output_index")) or 0)
-        if call is None:
+        identity, index = as_text(event.get("item_id")), as_index(event.get("output_index")) or 0
+        if identity in self._finished:
             return [event]
+        call = self._call(identity, index)
+        if call is None:
+            self._calls[identity] = call = CallStream(self._context)
         return call.arguments_done(event) if finished else call.delta(event)
 
     def _end(self, kind: str, event: Object) -> list[Object]:
         response = as_object(event.get("response"))
-        finished = kind in ("response.completed", "response.done") and response.get("status") in (None, "completed")
+        status = as_text(response.get("status")) or _STATUS.get(kind, "completed")
+        finished = kind in ("response.completed", "response.done") and status == "completed"
         last = self._finish_calls(response, finished=finished)
         if finished and not self._seen_items:
             last += self._announce(as_objects(response.get("output")))
-        lifted = lift_response(response, self._context.quiet())
-        if self._cut and lifted.get("status") in (None, "completed"):
+        lifted = lift_response({**response, "status": status}, self._context.quiet())
+        if self._cut and lifted.get("status") == "completed":
             lifted = {**lifted, "status": "failed", "error": broken_off()}
-        end = _ENDS.get(as_text(lifted.get("status")), "response.completed" if kind == "response.done" else kind)
+        end = _ENDS.get(as_text(lifted.get("status")), "response.failed")
         if end == "response.failed":
             lifted = self._failed(lifted)
         if end != kind:
             self._context.ledger.add(Rule.CONVERTED, f"{kind} to {end}")
         self.ended = True
-        unchanged = end == kind and lifted == response
+        unchanged = end == kind and lifted == {**response, "status": status}
         return [*last, event if unchanged else {**event, "type": end, "response": lifted}]
 
     def _failed(self, response: Object) -> Object:
@@ -114,10 +134,10 @@ class StreamLift:
         """Calls that no event ended: the response holds them, or they are whole as they are, or they broke off."""
         last: list[Object] = []
         by_id = {as_text(item.get("id")): item for item in as_objects(response.get("output"))}
-        for index, call in self._calls.items():
-            item = by_id.get(as_text(call.item.get("id")))
-            whole = bool(call.arguments.strip()) and not breaks_off(call.arguments)
-            if finished and (item or whole):
+        for identity, call in self._calls.items():
+            item, index = by_id.get(identity), call.index
+            whole = call.arguments.strip() not in _NOTHING and not breaks_off(call.arguments)
+            if finished and (item or (whole and call.announced)):
                 last += call.done(events.done(item or {**call.item, "status": "completed"}, index))
             else:
                 last += call.break_off(f"output[{index}]")

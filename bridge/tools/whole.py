@@ -14,7 +14,7 @@ class Collector:
     """A client's stream of events → the response that it ends with."""
 
     def __init__(self) -> None:
-        self._items: dict[int, Object] = {}
+        self._items: list[tuple[int, Object]] = []
         self._end: Object = {}
 
     def take(self, out: list[Object]) -> None:
@@ -22,13 +22,14 @@ class Collector:
         for event in out:
             kind = as_text(event.get("type"))
             if kind == ITEM[1]:
-                self._items[as_index(event.get("output_index")) or 0] = as_object(event.get("item"))
+                self._items.append((as_index(event.get("output_index")) or 0, as_object(event.get("item"))))
             if kind in TERMINAL:
                 self._end = as_object(event.get("response"))
 
     def response(self) -> Object:
         """The whole response, with the items that were finished."""
-        items: list[JSON] = [self._items[index] for index in sorted(self._items)]
+        # Some backends say one index for all items: then their order is that of their ends.
+        items: list[JSON] = [item for _, item in sorted(self._items, key=lambda placed: placed[0])]
         return {**self._end, "output": items} if items else self._end
 
 
@@ -52,12 +53,12 @@ class Compactor:
             self._deltas.append(as_text(event.get("delta")))
         elif kind in TERMINAL:
             return self._finish(event)
-        return [event] if kind in LIFECYCLE or kind == "error" else []
+        return [event] if kind in LIFECYCLE or kind in ("error", "keepalive") else []
 
     def _finish(self, event: Object) -> list[Object]:
         response = as_object(event.get("response"))
         items = self._items or as_objects(response.get("output"))
-        summary = summary_of(items) or "".join(self._deltas)
+        summary = summary_of(items) or "".join(self._deltas).strip()
         compacted = compact_response(response, summary, self._context)
         if compacted.get("status") != "completed":
             return [{**event, "type": f"response.{compacted['status']}", "response": compacted}]

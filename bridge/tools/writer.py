@@ -27,7 +27,7 @@ class Writer:
         `needy`: it may not leave as it came even if no rule touched it.
         """
         self.named = source.named
-        number = as_index(event.get("sequence_number"))
+        number, before = as_index(event.get("sequence_number")), self._next
         if self._first:
             self._first = False
             self.thin = number is None
@@ -37,12 +37,11 @@ class Writer:
         for each in out:
             if each is completed and not needy and not self.thin:
                 frames.append(self._as_it_came(source, event, number))
-            elif each is completed:
+            elif each is completed or not frames:
                 frames.append(source.rewritten(self._number(each)))
             else:
                 frames.append(frame(self._number(each), named=self.named))
-        if number is not None:
-            self._shift = self._next - number - 1
+        self._shift = self._next - number - 1 if number is not None else self._shift + self._next - before
         return frames
 
     def made(self, events: list[Object]) -> list[Frame]:
