@@ -9,6 +9,8 @@ import base64
 import re
 import zlib
 
+LONGEST = 16 << 20
+"""Bytes of text that a blob unpacks to at most."""
 _PREFIX = "bridge.v1."
 _CIPHERTEXT = re.compile(r"gAAAA[A-Za-z0-9+/_=-]*|[A-Za-z0-9+/_=-]{64,}")
 
@@ -24,7 +26,9 @@ def unseal(blob: str) -> str | None:
         return None
     try:
         packed = base64.urlsafe_b64decode(blob.removeprefix(_PREFIX))
-        return zlib.decompress(packed).decode("utf-8", "surrogatepass")
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(packed, LONGEST)
+        return text.decode("utf-8", "surrogatepass") if unpacker.eof else None
     except (ValueError, zlib.error):
         return None
 

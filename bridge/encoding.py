@@ -117,7 +117,9 @@ class Decoder:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Encoded bytes → pieces of plain bytes; raises `DamagedError`."""
         try:
-            yield from self._unpack(data, self._codecs)
+            # In slices: the codecs copy what they have not read yet at every step.
+            for start in range(0, len(data), PIECE):
+                yield from self._unpack(data[start : start + PIECE], self._codecs)
         except (zlib.error, brotli.error, zstd.ZstdError) as error:
             raise DamagedError(f"the body is not valid {self._header}: {error}") from error
 

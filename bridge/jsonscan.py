@@ -69,6 +69,11 @@ class Scanner:
         return bool(self._stack) or self._state in (self._in_string, self._in_escape)
 
     @property
+    def dangling(self) -> bool:
+        """Whether the text ends in a bare word or number that no other character has closed."""
+        return self._state == self._in_token
+
+    @property
     def open(self) -> bool:
         """Whether the text so far ends inside the watched string."""
         return self._keep is self._out and self._state in (self._in_string, self._in_escape)
@@ -161,7 +166,7 @@ class Scanner:
             self._escape = ""
             self._state = self._in_escape
         elif self._string_is_key:
-            self._key = self._key if self._keep is None else "".join(self._keep)
+            self._key = self._key if self._keep is None else pair("".join(self._keep))
             self._state = self._colon
         else:
             self._end_value(position + 1, is_string=True)
@@ -229,6 +234,13 @@ class Scanner:
 def decode_string(source: str) -> str:
     """A JSON string with its quotes → its text, as leniently as the scanner reads it."""
     return Scanner("").feed('{"":' + source)
+
+
+def pair(text: str) -> str:
+    """Joins surrogates that JSON escapes or pieces of a stream left apart; lone ones stay."""
+    if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _unescape(run: str) -> str:

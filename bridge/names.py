@@ -109,17 +109,16 @@ def _flats(keys: list[Key], taken: frozenset[str] = frozenset()) -> dict[Key, st
     """One legal name for each key. Bare legal names are never moved; a shared joined name is shared by nobody."""
     wanted = {each: _joined(*each) for each in keys}
     shared = Counter(wanted.values())
-    flats = {
-        each: name for each, name in wanted.items() if not each[0] and _LEGAL.fullmatch(name) and name not in taken
-    }
+    flats = {each: name for each, name in wanted.items() if not each[0] and _LEGAL.fullmatch(name)}
+    flats = {each: name for each, name in flats.items() if name not in taken}
     used = set(taken) | set(flats.values())
-    for each, name in wanted.items():
-        if each in flats:
-            continue
-        if not _LEGAL.fullmatch(name) or shared[name] > 1 or name in used:
-            name = _hashed(each, used)
-        flats[each] = name
-        used.add(name)
+    joined = {each: name for each, name in wanted.items() if each not in flats and _LEGAL.fullmatch(name)}
+    flats |= {each: name for each, name in joined.items() if shared[name] == 1 and name not in used}
+    used |= set(flats.values())
+    for each in wanted:
+        if each not in flats:
+            flats[each] = _hashed(each, used)
+            used.add(flats[each])
     return flats
 
 

@@ -5,7 +5,7 @@ Rules of taking it off:
 1. The parameter's own key wins. From the quote that opens its string the payload streams; nothing is held back but an
    escape or a surrogate pair that is not complete yet. What is wrong after that is named and never changes the payload.
 2. Exactly one layer comes off.
-3. A text that breaks off before its JSON ends is truncated, whatever it held.
+3. A text that breaks off before its first JSON value ends is truncated, whatever it held.
 4. Only a text in which the key never came as a string is up to the policy.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bridge.jsonscan import Member, Scanner, decode_string
+from bridge.jsonscan import Member, Scanner, decode_string, pair
 from bridge.jsonvalue import dump
 
 DEFAULT_PARAMETER = "input"
@@ -53,10 +53,10 @@ def unwrap(arguments: str, parameter: str = DEFAULT_PARAMETER, policy: Malformed
 
 
 def breaks_off(arguments: str) -> bool:
-    """Whether arguments are JSON as far as they go, and end too early."""
+    """Whether arguments are JSON as far as they go, and end before their first value does."""
     scanner = Scanner(None)
     scanner.feed(arguments)
-    return scanner.incomplete
+    return scanner.incomplete and not scanner.values
 
 
 class Unwrapper:
@@ -72,7 +72,7 @@ class Unwrapper:
     def feed(self, text: str) -> str:
         """The next piece of the arguments → the next piece of the payload, often empty."""
         self._text.append(text)
-        piece = _pair(self._high + self._scanner.feed(text))
+        piece = pair(self._high + self._scanner.feed(text))
         self._high = ""
         if piece and _is_high(piece[-1]) and self._scanner.open:
             piece, self._high = piece[:-1], piece[-1]
@@ -92,7 +92,7 @@ class Unwrapper:
     def finish(self, policy: Malformed = Malformed.SALVAGE) -> Unwrapped:
         """The arguments are all there."""
         scanner = self._scanner
-        if scanner.incomplete:
+        if scanner.incomplete and not (scanner.values and scanner.found and not scanner.open):
             return Unwrapped(self.payload, "", truncated=True)
         if scanner.found:
             return Unwrapped(self.payload, "", self._defect())
@@ -104,7 +104,7 @@ class Unwrapper:
         scanner = self._scanner
         extra = list(dict.fromkeys(member.key for member in scanner.members if member.key != self._parameter))
         found = [
-            "text after the payload is not JSON" if scanner.broken else "",
+            "text after the payload is not JSON" if scanner.broken or scanner.dangling or scanner.incomplete else "",
             f"extra keys ({len(extra)})" if extra else "",
             "more than one JSON value" if len(scanner.values) > 1 else "",
             "the key more than once" if len(scanner.values) < 2 and self._repeats() else "",
@@ -136,22 +136,15 @@ def _decide(text: str, scanner: Scanner, parameter: str, policy: Malformed) -> t
 def _salvage(text: str, source: str, members: list[Member], parameter: str) -> tuple[str, str] | None:
     """One JSON value → the payload that was meant, where there is one reading only."""
     if source.startswith('"'):
-        return _pair(decode_string(source)), "a bare JSON string"
+        return pair(decode_string(source)), "a bare JSON string"
     for member in members:
         if member.key == parameter:
             return text[member.start : member.end], f"{parameter!r} is not a string, delivered as its JSON text"
     strings = [member for member in members if member.is_string]
     if len(strings) == 1:
-        return _pair(decode_string(text[strings[0].start : strings[0].end])), f"another key than {parameter!r}"
+        return pair(decode_string(text[strings[0].start : strings[0].end])), f"another key than {parameter!r}"
     return None
 
 
 def _is_high(char: str) -> bool:
     return "\ud800" <= char <= "\udbff"
-
-
-def _pair(text: str) -> str:
-    """Joins surrogates that JSON escapes or pieces of a stream left apart; lone ones stay."""
-    if text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

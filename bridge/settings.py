@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError, model_validator
@@ -111,14 +112,14 @@ def _entries(entries: Sequence[str]) -> list[str]:
     return [entry.strip() for entry in entries if entry.strip()]
 
 
-def _pairs(entries: Sequence[str]) -> dict[str, str]:
-    """`tool=name` entries → a mapping."""
+def _pairs(entries: Sequence[str], form: str) -> dict[str, str]:
+    """Entries of a form such as `tool=name` → a mapping."""
     pairs = {}
     for entry in _entries(entries):
-        tool, _, name = entry.partition("=")
-        if not (tool and name):
-            raise ValueError(f"{entry!r} is not of the form tool=name")
-        pairs[tool] = name
+        key, _, value = (part.strip() for part in entry.partition("="))
+        if not (key and value):
+            raise ValueError(f"{entry!r} is not of the form {form}")
+        pairs[key] = value
     return pairs
 
 
@@ -188,7 +189,7 @@ class Settings(BaseModel):
         description="Custom tools: lower them to functions (function_bridge), send them as they are (passthrough), "
         "or remove them (drop).",
     )
-    parameters: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(
+    parameters: Annotated[Mapping[str, str], BeforeValidator(partial(_pairs, form="tool=name"))] = Field(
         default=_unchecked(()),
         description="tool=name: the name of the one string parameter that a custom tool is lowered to "
         "(default: input). Repeat the option for more tools.",
@@ -238,7 +239,7 @@ class Settings(BaseModel):
         default=False,
         description="Chat: take <think>…</think> in the answer's text for reasoning.",
     )
-    effort: Annotated[Mapping[str, str], BeforeValidator(_pairs)] = Field(
+    effort: Annotated[Mapping[str, str], BeforeValidator(partial(_pairs, form="from=to"))] = Field(
         default=_unchecked(()),
         description="Chat: from=to, another reasoning effort for one that the backend refuses (xhigh=high). Repeat the "
         "option for more.",

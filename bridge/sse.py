@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from bridge.jsonvalue import Object, dump, parse
+from bridge.jsonvalue import Object, as_object, as_text, dump, parse
 
 CONTENT_TYPE = "text/event-stream"
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
 _LONGEST_END = 4
+_WORD = re.compile(r"[A-Za-z0-9_.-]+")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -54,7 +55,8 @@ class Frame:
     @cached_property
     def is_damaged(self) -> bool:
         """Whether the data begins as a JSON object does, and is none."""
-        return self.has_data and self._object is None and (self.data or "{").lstrip().startswith("{")
+        unreadable = self.has_data and self.data is None
+        return unreadable or (self._object is None and (self.data or "").lstrip().startswith("{"))
 
     @cached_property
     def _object(self) -> Object | None:
@@ -75,7 +77,7 @@ class Frame:
         if not self.untyped:
             return self._object
         name = [value for name, value in self._fields if name == b"event"][-1]
-        return {"type": name.decode("utf-8", "replace"), **(self._object or {})}
+        return {"type": name.decode("utf-8", "replace"), **as_object(self._object)}
 
     def rewritten(self, event: Object) -> Frame:
         """The same frame with another event in it."""
@@ -84,8 +86,9 @@ class Frame:
 
 
 def frame(event: Object, *, named: bool) -> Frame:
-    """Event → frame, with or without an `event:` line."""
-    head = f"event: {event['type']}\n" if named else ""
+    """Event → frame, with or without an `event:` line; a type that is no plain word gets none."""
+    kind = as_text(event.get("type"))
+    head = f"event: {kind}\n" if named and _WORD.fullmatch(kind) else ""
     return Frame(f"{head}data: {dump(event)}\n\n".encode())
 
 
@@ -118,8 +121,7 @@ class Reader:
             return [Frame(rest)] if rest else []
         if rest.endswith(b"\r\r"):
             return [Frame(rest)]
-        end = b"\n" if rest.endswith((b"\n", b"\r")) else b"\n\n"
-        return [Frame(rest + end)]
+        return [Frame(rest + (b"\n" if rest.endswith(b"\n") else b"\n\n"))]
 
 
 def looks_like_sse(body: bytes) -> bool:

@@ -555,3 +555,26 @@ def replay(between: Proxy, flow: HTTPFlow) -> HTTPFlow:
     while len(between.flows) == done and time.monotonic() < deadline:
         time.sleep(0.01)
     return between.flows[-1]
+
+
+def test_a_client_that_hears_events_needs_no_others() -> None:
+    first, *rest = list(stream(*EVENTS).pieces)
+    reply = Reply(
+        [first, *[each for piece in rest for each in (0.5, piece)]], headers={"content-type": "text/event-stream"}
+    )
+    with backend(lambda asked: reply) as running, proxy(running.url, "bridge_keepalive=1") as between:
+        got = between.post(ASK)
+    assert not [event for event in got.events if event["type"] == "response.in_progress"]
+
+
+def test_a_stream_that_is_cut_behind_its_end_has_ended() -> None:
+    reply = Reply([*stream(*EVENTS).pieces, 0.1, CUT], headers={"content-type": "text/event-stream"})
+    with backend(lambda asked: reply) as running, proxy(running.url) as between:
+        got = between.post(ASK)
+    assert got.events[-1]["type"] == "response.completed"
+
+
+def test_an_error_without_a_content_type_passes() -> None:
+    with backend(lambda asked: Reply([b"no"], 400)) as running, proxy(running.url) as between:
+        got = between.post(ASK)
+    assert (got.status, got.raw) == (400, b"no")

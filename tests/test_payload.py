@@ -227,6 +227,8 @@ MALFORMED = pytest.mark.parametrize(
         only_salvaged(' "a\\nb" ', "a\nb", "a bare string"),
         only_salvaged('"\\q\t\\ud83d\\ude00"', "\\q\t\U0001f600", "a bare string with odd escapes"),
         only_salvaged('"{\\"input\\":\\"a\\"}"', '{"input":"a"}', "a bare string of a wrapper"),
+        only_salvaged('{"code":"\ud83d\ude00"}', "\U0001f600", "another key, a pair in two halves"),
+        only_salvaged('"\ud83d\ude00"', "\U0001f600", "a bare string, a pair in two halves"),
         only_salvaged('{"input":123}', "123", "a number"),
         only_salvaged('{"input":-1.50e+1}', "-1.50e+1", "a number as it is written"),
         only_salvaged('{"input":true}', "true", "a boolean"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.blob import is_ciphertext, seal, unseal
-from bridge.errors import ClientError, code_of, error_body
+from bridge.errors import ClientError, as_error, code_of, error_body
 from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump, parse, without
 from bridge.ledger import NAMED_AT_MOST, PATHS_KEPT, Ledger, Rule, summary
 from bridge.tape import Tape
@@ -268,6 +268,14 @@ class TestErrors:
             400,
             error_body("m", "invalid_request_error", "invalid_value"),
         )
+
+    @pytest.mark.parametrize(
+        ("said", "error"),
+        [({"code": 1}, {"code": 1}), ("boom", {"message": "boom"}), (None, {"message": ""})],
+        ids=repr,
+    )
+    def test_an_error_that_is_a_text_is_its_message(self, said: JSON, error: Object) -> None:
+        assert as_error(said) == error
 
     @pytest.mark.parametrize(
         ("error", "code"),

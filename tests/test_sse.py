@@ -207,6 +207,20 @@ class TestFrame:
         assert Frame(raw).has_data is has_data
 
     @pytest.mark.parametrize(
+        ("raw", "damaged"),
+        [
+            (b'data: {"a":\n\n', True),
+            (b'data:  {"a":1}}\n\n', True),
+            (b"data: \xff\n\n", True),
+            (b'data: {"a":1}\n\n', False),
+            (b"data: [DONE]\n\n", False),
+            (b"event: a\n\n", False),
+        ],
+    )
+    def test_damaged_is_what_begins_as_an_object_and_is_none(self, raw: bytes, damaged: bool) -> None:
+        assert Frame(raw).is_damaged is damaged
+
+    @pytest.mark.parametrize(
         ("raw", "event"),
         [
             (b'data: {"type":"a","x":1}\n\n', {"type": "a", "x": 1}),

@@ -100,7 +100,8 @@ class StreamLift:
     def _arguments(self, event: Object, *, finished: bool) -> list[Object]:
         identity, index = as_text(event.get("item_id")), as_index(event.get("output_index")) or 0
         if identity in self._finished:
-            return [event]
+            self._context.ledger.add(Rule.DROPPED, "arguments behind the end of their call", f"output[{index}]")
+            return []
         call = self._call(identity, index)
         if call is None:
             self._calls[identity] = call = CallStream(self._context)
