@@ -18,7 +18,7 @@ from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 from bridge import flows, proxycore, sse
 from bridge.errors import BackendError, ClientError, error_body
 from bridge.exchange import Mode
-from bridge.ledger import summary
+from bridge.ledger import Rule, summary
 from bridge.settings import PREFIX, Backend, Settings
 
 logger = logging.getLogger("bridge")
@@ -34,8 +34,10 @@ class Bridge:
         self._told: set[tuple[str, str, str]] = set()
 
     def load(self, loader: Loader) -> None:
-        """Register the options."""
+        """Register the options; one that is given twice ends the start, as any error in the log does."""
         for name, kind, default, text, choices in Settings.spec():
+            if kind is str and flows.forget_repeated(PREFIX + name):
+                logger.error(f"{PREFIX}{name} is given more than once.")
             loader.add_option(PREFIX + name, kind, default, text, choices)
 
     def configure(self, updated: set[str]) -> None:
@@ -128,6 +130,8 @@ class Bridge:
     def error(self, flow: http.HTTPFlow) -> None:
         """The backend or the client is gone; keep what was said."""
         if session := self._sessions.pop(flow.id, None):
+            session.exchange.ledger.answering = True
+            session.exchange.ledger.add(Rule.FAILED, "broken off")
             self._finish(flow, session)
 
     def rescue(self, flow: http.HTTPFlow, message: str, begun: bool) -> proxycore.Rescue | None:
@@ -168,6 +172,7 @@ class Bridge:
         if exchange.streamed or data is None:
             return
         if session.failure:
+            exchange.ledger.add(Rule.FAILED, "unreadable answer")
             flow.response = flows.backend_failure(session.failure)
             return
         content_type = flow.response.headers.get("content-type", "")
@@ -178,6 +183,7 @@ class Bridge:
                 self._hint(flow)
             flows.answer(flow.response, answer)
         except BackendError as error:
+            exchange.ledger.add(Rule.FAILED, "unreadable answer")
             flow.response = flows.backend_failure(f"The backend's answer cannot be used: {error}.")
         except Exception as fault:
             self._report(fault)
@@ -200,9 +206,9 @@ class Bridge:
     def _hint(self, flow: http.HTTPFlow) -> None:
         assert flow.response
         if flow.response.status_code in (404, 405) and self._settings.backend is Backend.RESPONSES:
-            path = flow.request.path.partition("?")[0]
+            status, path = flow.response.status_code, flow.request.path.partition("?")[0]
             logger.warning(
-                f"bridge: the backend has no {path} ({flow.response.status_code}). If it speaks Chat Completions only, "
+                f"bridge: the backend answered {status} at {path}. If it speaks Chat Completions only, "
                 "set bridge_backend=chat; if its API stands under another path, put that into Codex's base_url."
             )
 

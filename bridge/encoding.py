@@ -95,7 +95,6 @@ _CODECS: dict[str, type[_Zlib | _Brotli | _Zstd]] = {
     "br": _Brotli,
     "zstd": _Zstd,
 }
-KNOWN = ("zstd", "gzip", "br", "deflate")
 
 
 class Decoder:

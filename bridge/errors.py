@@ -39,28 +39,44 @@ def as_error(value: JSON) -> Object:
     return value if isinstance(value, dict) else {"message": as_text(value)}
 
 
-_NUMBERED = {401: "invalid_api_key", 429: "rate_limit_exceeded", 503: "server_is_overloaded"}
+BY_STATUS = {
+    401: "invalid_api_key",
+    402: "insufficient_quota",
+    403: "permission_denied",
+    404: "not_found",
+    429: "rate_limit_exceeded",
+    503: "server_is_overloaded",
+    529: "server_is_overloaded",
+}
+"""HTTP statuses, which gateways also put into `code`; 529 is Anthropic's and MiniMax's word for overload."""
 _TYPED = {
     "rate_limit_error": "rate_limit_exceeded",
     "overloaded_error": "server_is_overloaded",
     "insufficient_quota": "insufficient_quota",
     "exceed_context_size_error": "context_length_exceeded",
 }
+"""Types in place of codes: Anthropic's, OpenAI's, llama.cpp's."""
 _CONTEXT = re.compile(
-    r"context[ _](?:length|window|size)|maximum context|(?:prompt|input) is too long|(?:prompt|input) exceeds "
-    r"|exceeds? the (?:model's )?(?:maximum|context)",
+    r"context[ _](?:length|window|size)|maximum context|(?:prompt|input) is too long"
+    r"|(?:prompt|input|request) exceeds (?:the )?(?:max(?:imum)? (?:\w+ )?length|context)",
     re.IGNORECASE,
 )
+"""How vLLM, llama.cpp, Anthropic, GLM and DeepSeek say that the context is full."""
+_QUOTA = re.compile(r"insufficient.{0,10}(?:quota|balance|credit)|exceeded your current quota", re.IGNORECASE)
+"""How DeepSeek, OpenRouter and OpenAI say that there is no money left."""
 
 
-def code_of(error: Object) -> str:
-    """The string code by which Codex classifies an error; backends send numbers, types or nothing in its place."""
-    code, kind = error.get("code"), as_text(error.get("type"))
-    if _CONTEXT.search(as_text(error.get("message"))):
+def code_of(error: Object, status: int = 0) -> str:
+    """The string code by which Codex classifies an error; backends send numbers, types or nothing in its place.
+
+    `status`: that of the HTTP answer, where there is one.
+    """
+    code, message = error.get("code"), as_text(error.get("message"))
+    named = code if isinstance(code, str) and not code.isdigit() else ""
+    named = _TYPED.get(named, named) or _TYPED.get(as_text(error.get("type")), "")
+    if _QUOTA.search(message) or "insufficient_quota" in (named, error.get("type")):
+        return "insufficient_quota"
+    if named != "rate_limit_exceeded" and _CONTEXT.search(message):
         return "context_length_exceeded"
-    if isinstance(code, str) and code and not code.isdigit():
-        return _TYPED.get(code, code)
-    if kind in _TYPED:
-        return _TYPED[kind]
     number = int(code) if isinstance(code, str) and code.isdecimal() else as_index(code)
-    return _NUMBERED.get(number or 0, "server_error")
+    return named or BY_STATUS.get(number or 0) or BY_STATUS.get(status, "server_error")

@@ -31,6 +31,7 @@ from bridge.tools.whole import compact_response, compacted_body, summary_of
 JSON_TYPE = "application/json"
 COMPACT = "/compact"
 CHAT_PATH = "/chat/completions"
+NO_CONTENT = (204, 205)
 
 
 class Mode(Enum):
@@ -68,7 +69,7 @@ def read_request(body: bytes, encoding: str, limit: int, ledger: Ledger) -> tupl
     if plain is not body:
         ledger.add(Rule.DECODED, encoding)
     try:
-        value = parse(plain)
+        value = parse(plain, unique=True)
     except ValueError as error:
         raise ClientError(f"The request body is not JSON: {error}.", code="invalid_json") from None
     if not isinstance(value, dict):
@@ -101,7 +102,10 @@ class Exchange:
         """
         self.client = client
         made = self._translate(lowered.body, settings, ledger) if sent is None else as_object(parse(sent))
-        self.request = sent if sent is not None else client if made == body else dump(made).encode()
+        untouched = made == body and not settings.body
+        self.request = sent if sent is not None else client if untouched else dump(made).encode()
+        self.edited = sent is not None
+        """Whether a person made the request that goes to the backend."""
         self.names = lowered.names
         self.backend = settings.backend
         self.ledger = ledger
@@ -148,8 +152,11 @@ class Exchange:
         """A client's request, as it stands on the wire, lowered; raises `ClientError`."""
         ledger = Ledger()
         client, body = read_request(data, encoding, settings.max_body, ledger)
-        lowered = lower(body, settings, ledger, compact=compact)
-        return cls(client, body, lowered, settings, ledger, compact=compact, seed=seed, now=now)
+        try:
+            lowered = lower(body, settings, ledger, compact=compact)
+            return cls(client, body, lowered, settings, ledger, compact=compact, seed=seed, now=now)
+        except RecursionError:
+            raise ClientError("The request is nested too deeply.", code="invalid_json") from None
 
     def path(self, asked: str) -> str:
         """The path that the client asked → the path at the backend, both without a query."""
@@ -164,6 +171,8 @@ class Exchange:
             self._decoder = Decoder(encoding)
         except UnknownEncodingError as error:
             raise BackendError(f"the answer is encoded as {error}, which is not known here") from None
+        if status in NO_CONTENT:
+            raise BackendError(f"it has no content ({status})")
         if status >= 300:
             return Mode.PASS
         is_stream = content_type.lower().startswith(sse.CONTENT_TYPE) and self._wants_stream
@@ -196,9 +205,9 @@ class Exchange:
     def passed(self, data: bytes, content_type: str) -> Answer:
         """An answer that is no success; raises `BackendError`. A Responses backend's keeps its body."""
         answer = Answer(self._unpack_all(data), content_type)
-        if self._settings.backend is Backend.CHAT:
+        self.ledger.add(Rule.FAILED, f"HTTP {self._status}")
+        if self._settings.backend is Backend.CHAT and self._status >= 400:
             status, body = lift_error(self._status, answer.body, self._retry_after)
-            self.ledger.add(Rule.CONVERTED, f"error {self._status}")
             answer = Answer(dump(body).encode(), JSON_TYPE, status)
         self.said.add(answer.body)
         return answer
@@ -212,6 +221,8 @@ class Exchange:
         try:
             for piece in step:
                 left.append(piece)  # noqa: PERF402 - what left before a fault has left
+        except DamagedError as error:
+            left += self._relay.fail(f"The backend's answer cannot be read: {error}.")
         except Exception as fault:
             self.fault = fault
             left += self._relay.fail(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
@@ -262,12 +273,14 @@ class Exchange:
         return self._json(complete_response(lifted, self._context))
 
     def _from_chat(self, value: Object) -> Answer:
-        made = [*self._relay.whole(value)]
+        made = [*self._relay.whole(value)] if value else [*self._relay.fail("The answer is no chat completion.")]
         return Answer(b"".join(made), sse.CONTENT_TYPE) if self._wants_stream else self._json(self._relay.response())
 
     def _no_response(self, plain: bytes, value: Object, content_type: str) -> Answer:
         """A success that holds no response: a client that waits for a stream gets an honest end."""
         self.ledger.add(Rule.FAILED, "no response", warning="the backend's answer is no response object")
+        if self._compact:
+            raise BackendError("it is no response object")
         if not self._wants_stream:
             return Answer(plain, content_type)
         error = string_code(value.get("error") or {"message": "The backend's answer is no response object."})

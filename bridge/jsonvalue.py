@@ -13,12 +13,15 @@ type JSON = bool | int | float | str | list[JSON] | dict[str, JSON] | None
 type Object = dict[str, JSON]
 
 
-def parse(data: bytes | str) -> JSON:
-    """JSON text → value; `ValueError` for what is not JSON, not UTF-8, too deep, or beyond a double."""
+def parse(data: bytes | str, *, unique: bool = False) -> JSON:
+    """JSON text → value; `ValueError` for what is not JSON, not UTF-8, too deep, or beyond a double.
+
+    `unique`: a key that an object has twice is an error, since two readers can read two different values.
+    """
     if isinstance(data, bytes):
         data = data.decode("utf-8")
     try:
-        value: JSON = _DECODER.decode(data)
+        value: JSON = (_UNIQUE if unique else _DECODER).decode(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return value
@@ -70,5 +73,15 @@ def _finite(literal: str) -> float:
     return number
 
 
+def _object(pairs: list[tuple[str, JSON]]) -> Object:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+_UNIQUE = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object)
 _DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

@@ -12,6 +12,10 @@ PATHS_KEPT = 20
 """Paths that one entry remembers; its count goes on."""
 
 
+LONGEST_WHAT, LONGEST_WARNING = 80, 300
+"""Characters that an entry shows."""
+
+
 class Rule(StrEnum):
     """The word of each rule, as it stands in `bridge_rules` and in the log."""
 
@@ -77,7 +81,11 @@ class Ledger:
         return iter(self._entries.values())
 
     def add(self, rule: Rule, what: str = "", path: str = "", count: int = 1, warning: str = "") -> None:
-        """Note that `rule` fired; the same rule on the same thing adds to its entry."""
+        """Note that `rule` fired; the same rule on the same thing adds to its entry.
+
+        Words of a model's or a client's own are cut short and shown in one line.
+        """
+        what, warning = _plain(what, LONGEST_WHAT), _plain(warning, LONGEST_WARNING)
         key = (self.answering, rule, what, warning)
         entry = self._entries.get(key)
         if entry is None:
@@ -100,6 +108,11 @@ class Ledger:
 
 
 NAMED_AT_MOST = 4
+
+
+def _plain(text: str, longest: int) -> str:
+    shown = text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def summary(ledger: Ledger) -> str:

@@ -284,15 +284,19 @@ class Settings(BaseModel):
 
     @classmethod
     def spec(cls) -> list[tuple[str, type, Any, str, list[str] | None]]:
-        """(name, type, default, help, choices) of each option, in the terms of mitmproxy's `add_option`."""
+        """(name, type, default, help, choices) of each option, in the terms of mitmproxy's `add_option`.
+
+        Every single value is a string there: of a number or boolean that mitmproxy cannot read, it tells nobody, and
+        goes on without the addon (12.3.1).
+        """
         return [_option(name, field.default, field.description or "") for name, field in cls.model_fields.items()]
 
 
 def _option(name: str, default: Any, text: str) -> tuple[str, type, Any, str, list[str] | None]:
     if isinstance(default, bool):
-        return name, bool, default, text, None
+        return name, str, str(default).lower(), text, ["true", "false"]
     if type(default) is int:
-        return name, int, default, text, None
+        return name, str, str(default), text, None
     if isinstance(default, StrEnum):
         return name, str, str(default), text, [str(choice) for choice in type(default)]
     if isinstance(default, ByteSize):

@@ -383,6 +383,9 @@ def test_a_custom_filter_decides() -> None:
         "bridge_parameters=x",
         "bridge_max_body=much",
         "bridge_filter=~nonsense (",
+        "bridge_stream=maybe",
+        "bridge_keepalive=15s",
+        "bridge_keepalive=2.5",
         "stream_large_bodies=1m",
     ],
 )
@@ -391,6 +394,13 @@ def test_a_bad_setting_ends_the_start(setting: str) -> None:
     refused.run("reverse:http://127.0.0.1:9", (setting,))
     assert isinstance(refused.failure, SystemExit)
     assert refused.log.about(setting.partition("=")[0])
+
+
+def test_an_option_that_is_given_twice_ends_the_start() -> None:
+    refused = Proxy()
+    refused.run("reverse:http://127.0.0.1:9", ("bridge_model=a", "bridge_model=b"))
+    assert isinstance(refused.failure, SystemExit)
+    assert refused.log.about("bridge_model is given more than once")
 
 
 def test_a_misspelt_option_is_named_with_the_nearest() -> None:
@@ -436,6 +446,34 @@ def test_an_edited_flow_is_sent_as_edited_and_lifted_with_the_stored_names() -> 
     assert running.asked[1].body == edited
     assert replayed.response
     assert "custom_tool_call_input.done" in (replayed.response.text or "")
+
+
+def test_an_edited_flow_stays_edited_however_often_it_is_replayed() -> None:
+    with backend(streams) as running, proxy(running.url) as between:
+        between.post(ASK)
+        flow = reloaded(last_flow(between))
+        edited = {**running.asked[0].body, "model": "edited"}
+        flow.request.content = json.dumps(edited).encode()
+        replay(between, reloaded(replay(between, flow)))
+    assert [asked.body["model"] for asked in running.asked] == ["some-model", "edited", "edited"]
+
+
+def test_an_edited_path_stays_edited() -> None:
+    with backend(streams) as running, proxy(running.url) as between:
+        between.post(ASK)
+        flow = reloaded(last_flow(between))
+        flow.request.path = "/v2/elsewhere?x=1"
+        replay(between, flow)
+    assert running.asked[1].path == "/v2/elsewhere?x=1"
+    assert "tools" in running.asked[1].body
+
+
+def test_an_answer_without_content_is_a_bad_gateway() -> None:
+    with backend(lambda asked: Reply(status=204)) as running, proxy(running.url) as between:
+        got = between.post(ASK)
+        flow = last_flow(between)
+    assert got.status == 502
+    assert "failed" in flow.metadata["bridge_rules"]
 
 
 def test_a_flow_without_its_client_request_is_replayed_as_it_is() -> None:

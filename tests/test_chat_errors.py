@@ -176,9 +176,7 @@ def test_an_error_in_html_reaches_the_client_as_json_with_its_status() -> None:
     answer = exchange.passed(b"<html><body>Service Unavailable</body></html>", "text/html")
     made = {"message": "Service Unavailable", "type": "server_error", "param": None, "code": "server_is_overloaded"}
     assert (answer.status, answer.content_type, json.loads(answer.body)) == (503, "application/json", {"error": made})
-    assert [entry.what for entry in exchange.ledger if entry.rule is Rule.CONVERTED and entry.answering] == [
-        "error 503"
-    ]
+    assert [entry.what for entry in exchange.ledger if entry.rule is Rule.FAILED] == ["HTTP 503"]
 
 
 def test_the_wait_of_the_header_reaches_the_message() -> None:

@@ -93,7 +93,6 @@ def test_a_field_is_sent_as_chat_has_it(fields: Any, sent: Any) -> None:
         ("max_tool_calls", 3),
         ("prompt_cache_key", "k"),
         ("prompt_cache_retention", "24h"),
-        ("service_tier", "priority"),
         ("store", False),
         ("truncation", "auto"),
         ("previous_response_id", None),

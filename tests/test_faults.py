@@ -81,6 +81,26 @@ class TestHonestEnds:
         assert finished(events) == []
         assert end_of(events)["type"] == "response.failed"
 
+    @pytest.mark.parametrize(
+        "events",
+        [
+            [*call_events(EXEC), added({**EXEC, "arguments": ""}), ended([EXEC])],
+            [done(EXEC), added({**EXEC, "arguments": ""}), ended([EXEC])],
+            [*call_events(EXEC), ended([EXEC]), done(EXEC), ended([EXEC])],
+        ],
+        ids=["announced again", "announced late", "behind the end"],
+    )
+    def test_a_call_that_comes_again_is_made_once(self, events: list[Any]) -> None:
+        left = lifted(numbered(events))
+        assert [item["type"] for item in finished(left)] == ["custom_tool_call"]
+        assert left[-1]["type"] == "response.completed"
+
+    def test_damaged_packing_is_the_backend_s_fault(self) -> None:
+        opened = Exchange.open(json.dumps(request()).encode(), Settings())
+        opened.begin(200, "text/event-stream", "gzip")
+        assert end_of(parse(b"".join(opened.feed(b"no gzip"))))["type"] == "response.failed"
+        assert opened.fault is None
+
     def test_an_error_that_is_a_string_keeps_its_words(self) -> None:
         left = relayed(b'data: {"error": "boom"}\n\n')
         assert end_of(parse(left))["response"]["error"]["message"] == "boom"
@@ -272,8 +292,57 @@ class TestChatRequests:
         assert json.loads(opened.request)["messages"] == [{"role": "assistant", "content": "a"}]
         assert "what is no text in an assistant message" in [entry.what for entry in opened.ledger]
 
+    def test_html_is_no_answer(self) -> None:
+        opened = chat()
+        answer = opened.whole(b"<html>Welcome</html>", "text/html")
+        assert end_of(parse(answer.body))["response"]["error"]["message"] == "The answer is no chat completion."
+
+    def test_a_redirect_passes(self) -> None:
+        opened = chat()
+        opened.begin(304, "")
+        assert opened.passed(b"", "").body == b""
+
 
 class TestRequests:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            pytest.param(b'{"input": [{"type": "additional_tools", "tools": []}], "input": "hi"}', id="a key twice"),
+            pytest.param(
+                json.dumps({"tools": [{"type": "function", "name": "f", "parameters": None}]})
+                .replace("null", '{"items":' * 5000 + "{}" + "}" * 5000)
+                .encode(),
+                id="deep",
+            ),
+        ],
+    )
+    def test_what_two_readers_could_read_differently_is_refused(self, data: bytes) -> None:
+        with pytest.raises(ClientError):
+            Exchange.open(data, Settings())
+
+    def test_an_added_field_is_added_exactly(self) -> None:
+        settings = Settings.from_options({"body": ["store:=true"], "strip": []})
+        assert json.loads(Exchange.open(b'{"input":"hi","store":1}', settings).request)["store"] is True
+
+    def test_a_summary_is_asked_for_in_plain_text(self) -> None:
+        body: Any = {"input": [{"type": "compaction_trigger"}], "text": {"format": {"type": "json_object"}, "x": 1}}
+        assert lower(body, Settings(), Ledger()).body["text"] == {"x": 1}
+
+    def test_words_of_a_model_are_one_short_line_in_the_ledger(self) -> None:
+        ledger = Ledger()
+        lower({"input": [{"type": "odd\nbridge: forged " + "x" * 200}]}, Settings(), ledger)
+        (entry,) = ledger
+        assert "\n" not in entry.what
+        assert len(entry.what) <= 80
+
+    def test_a_file_goes_behind_the_outputs_with_the_images(self) -> None:
+        parts = [{"type": "input_text", "text": "a"}, {"type": "input_file", "file_id": "f"}]
+        call_item = {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"}
+        body: Any = {"input": [call_item, {"type": "function_call_output", "call_id": "c", "output": parts}]}
+        lowered: Any = lower(body, Settings.from_options({"images": "user"}), Ledger()).body["input"]
+        assert lowered[1]["output"][1]["text"] == "[file: see the next user message]"
+        assert lowered[2]["content"] == [parts[1]]
+
     @pytest.mark.parametrize(
         ("body", "path"),
         [
@@ -332,6 +401,13 @@ class TestRequests:
         assistant, *tools = json.loads(opened.request)["messages"]
         ids = [made["id"] for made in assistant["tool_calls"]]
         assert [(tool["tool_call_id"], tool["content"]) for tool in tools] == list(zip(ids, ["1", "2"], strict=True))
+
+
+def test_a_compact_answer_that_is_no_response_is_an_error() -> None:
+    opened = Exchange.open(json.dumps(request(stream=False)).encode(), Settings(), compact=True)
+    opened.begin(200, "application/json")
+    with pytest.raises(BackendError, match="no response object"):
+        opened.whole(b'{"error": {"message": "no"}}', "application/json")
 
 
 def test_a_whole_failure_has_a_string_code() -> None:

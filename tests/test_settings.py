@@ -98,8 +98,8 @@ class TestSpec:
         [
             ("max_body", str, "64MiB", None),
             ("keep_bodies", str, "16MiB", None),
-            ("stream", bool, True, None),
-            ("keepalive", int, 15, None),
+            ("stream", str, "true", ["true", "false"]),
+            ("keepalive", str, "15", None),
             ("model", str, "", None),
             ("parameters", Sequence[str], [], None),
             ("images", str, "placeholder", ["none", "placeholder", "user", "inline"]),

@@ -1,1 +1,1 @@
-"""The chat dialect: function-only Responses ↔ Chat Completions. It knows nothing of what the tool bridge does."""
+"""The chat dialect: function-only Responses ↔ Chat Completions. It knows nothing of lowered custom tools."""

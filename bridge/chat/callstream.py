@@ -129,7 +129,7 @@ class CallWriter:
             ending = f"_{number}"
             found = wanted[: LONGEST_ID - len(ending)] + ending
         if found != wanted:
-            self._ledger.add(Rule.CONVERTED, "call_id that the thread has already")
+            self._ledger.add(Rule.CONVERTED, "call ids made unique")
         self._used.add(found)
         return found
 

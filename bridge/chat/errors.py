@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import re
 
-from bridge.errors import code_of, error_body
+from bridge.errors import BY_STATUS, code_of, error_body
 from bridge.jsonvalue import JSON, Object, as_object, as_text, parse
 
 LONGEST_MESSAGE = 500
 _OVERFLOW_UNDER = (400, 401, 413, 422, 500)
-_BY_STATUS = {
-    401: "invalid_api_key",
-    402: "insufficient_quota",
-    403: "permission_denied",
-    404: "not_found",
-    429: "rate_limit_exceeded",
-    503: "server_is_overloaded",
-    529: "server_is_overloaded",
-}
 _MEANT_BY_STATUS = (429, 503, 529)
 """Statuses that say more than a backend's own code does."""
-_QUOTA = re.compile(r"insufficient.{0,10}(?:quota|balance|credit)|exceeded your current quota", re.IGNORECASE)
 _WAIT = re.compile(r"try again in", re.IGNORECASE)
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _MARKUP = re.compile(r"<(style|script)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
@@ -33,13 +23,13 @@ def lift_error(status: int, body: bytes, retry_after: str) -> tuple[int, Object]
     """
     error = _read(body)
     message = as_text(error.get("message"))[:LONGEST_MESSAGE] or f"The backend answered {status}."
-    code = code_of({**error, "message": message})
+    code = code_of({**error, "message": message}, status)
     if code == "context_length_exceeded" and status in _OVERFLOW_UNDER:
         return 400, error_body(message, "invalid_request_error", code)
-    if code == "insufficient_quota" or _QUOTA.search(message):
-        code = "insufficient_quota"
-    elif code == "server_error" or status in _MEANT_BY_STATUS:
-        code = _BY_STATUS.get(status, "server_error" if status >= 500 else "invalid_request")
+    if status in _MEANT_BY_STATUS and code != "insufficient_quota":
+        code = BY_STATUS[status]
+    if code == "server_error" and status < 500:
+        code = "invalid_request"
     if code == "rate_limit_exceeded" and _SECONDS.fullmatch(retry_after) and not _WAIT.search(message):
         message = f"{message.rstrip('.')}. Please try again in {retry_after}s."
     kind = "server_error" if status >= 500 else as_text(error.get("type")) or "invalid_request_error"

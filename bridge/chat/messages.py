@@ -51,7 +51,7 @@ class Conversation:
 
     def add(self, item: Object, place: int) -> None:
         """The next item; `place` is its place in the list that `__init__` was given."""
-        kind, path = as_text(item.get("type")), f"input[{place}]"
+        kind, path = as_text(item.get("type")), _at(place)
         if kind == "reasoning":
             self._reason(item, place)
         elif kind in _CALLS:
@@ -100,7 +100,7 @@ class Conversation:
         self._turn.extras |= carried.extras
         earlier = place < self._reasoning_from
         if earlier or self._settings.reasoning is Reasoning.DROP:
-            self._ledger.add(Rule.DROPPED, f"reasoning{' of earlier turns' if earlier else ''}", f"input[{place}]")
+            self._ledger.add(Rule.DROPPED, f"reasoning{' of earlier turns' if earlier else ''}", _at(place))
             return
         if carried.text:
             self._turn.thoughts.append(carried.text)
@@ -157,7 +157,7 @@ class _Ids:
             number += 1
             unique = f"{identity}_{number}"
         if unique != identity:
-            self._ledger.add(Rule.CONVERTED, "call ids that repeat")
+            self._ledger.add(Rule.CONVERTED, "call ids made unique")
         self._seen.add(unique)
         return unique
 
@@ -171,7 +171,7 @@ def _outputs_by_call(items: list[Object]) -> dict[int, list[tuple[str, Object]]]
         if item.get("type") in _CALLS:
             waiting.setdefault(identity, []).append(place)
         elif item.get("type") in _OUTPUTS and waiting.get(identity):
-            outputs[waiting[identity].pop(0)] = [(f"input[{place}]", item)]
+            outputs[waiting[identity].pop(0)] = [(_at(place), item)]
     return outputs
 
 
@@ -179,7 +179,7 @@ def _is_moved(items: list[Object], place: int) -> bool:
     """Whether a message of the user holds the images of the outputs before it, and no words."""
     parts = as_objects(items[place].get("content"))
     behind_output = place > 0 and items[place - 1].get("type") in _OUTPUTS
-    return behind_output and bool(parts) and all(part.get("type") == "input_image" for part in parts)
+    return behind_output and bool(parts) and all(part.get("type") in ("input_image", "input_file") for part in parts)
 
 
 def _readable(item: Object) -> str:
@@ -197,9 +197,7 @@ def converse(
     else:
         listed = as_objects(items)
     leading = next((place for place, item in enumerate(listed) if not _is_instruction(item)), len(listed))
-    texts = [
-        lower_content(item.get("content"), f"input[{place}]", ledger) for place, item in enumerate(listed[:leading])
-    ]
+    texts = [lower_content(item.get("content"), _at(place), ledger) for place, item in enumerate(listed[:leading])]
     told = [as_text(instructions), *(text for text in texts if isinstance(text, str))]
     conversation = Conversation(listed, settings, ledger, recent_reasoning=recent_reasoning)
     conversation.instruct("\n\n".join(text for text in told if text.strip()))
@@ -214,3 +212,8 @@ def _is_instruction(item: Object) -> bool:
     content = item.get("content")
     texts = not isinstance(content, list) or all(as_text(part.get("text")) for part in as_objects(content))
     return item.get("role") in _SYSTEM and texts
+
+
+def _at(place: int) -> str:
+    """The path of an item; what the dialect is given has lost carriers and won notes."""
+    return f"lowered.input[{place}]"

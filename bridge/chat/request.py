@@ -21,7 +21,6 @@ _RESPONSES_ONLY = frozenset(
         "prompt",
         "prompt_cache_key",
         "prompt_cache_retention",
-        "service_tier",
         "store",
         "truncation",
     }

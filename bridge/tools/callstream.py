@@ -87,6 +87,8 @@ class CallStream:
         """The item is finished, or cut: then nothing of its end leaves."""
         item, index = as_object(event.get("item")), as_index(event.get("output_index")) or 0
         opening = self._open(item, index)
+        if announced := as_text(self.item.get("id")):
+            item = {**item, "id": announced}
         if self._call is None:
             return [*opening, event]
         arguments = arguments_of(item) or self.arguments

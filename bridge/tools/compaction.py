@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.blob import seal, unseal
-from bridge.jsonvalue import JSON, Object, as_objects, as_text
+from bridge.jsonvalue import JSON, Object, as_objects, as_text, without
 from bridge.ledger import Ledger, Rule
 from bridge.shapes import item_type
 from bridge.tools.messages import user_message
@@ -47,4 +47,6 @@ def ask(body: Object, ledger: Ledger) -> Object:
         list(items) if isinstance(items, list) else [user_message(items)] if isinstance(items, str) else []
     )
     asking: Object = {**body, "input": [*history, user_message(SUMMARY_REQUEST)]}
+    if isinstance(text := body.get("text"), dict) and "format" in text:
+        asking["text"] = without(text, "format")
     return {**asking, "tool_choice": "none"} if body.get("tools") else asking

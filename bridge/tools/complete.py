@@ -151,10 +151,7 @@ def complete_item(item: Object, index: int, context: Context, status: str = "com
     if kind in _CALLS:
         completed["call_id"] = as_text(item.get("call_id")) or context.mint("call_", index)
     if kind == "function_call":
-        arguments = item.get("arguments")
-        completed["arguments"] = (
-            arguments if isinstance(arguments, str) else "" if arguments is None else dump(arguments)
-        )
+        completed["arguments"] = arguments_text(item.get("arguments"))
     if (kind in _CALLS or kind == "message") and item.get("status") is None:
         completed["status"] = status
     if kind == "message":
@@ -189,6 +186,11 @@ def complete_response(response: Object, context: Context) -> Object:
         complete_item(item, index, context) for index, item in enumerate(as_objects(completed.get("output")))
     ]
     return completed
+
+
+def arguments_text(arguments: JSON) -> str:
+    """The arguments of a call as text; some backends send an object."""
+    return dump(arguments) if isinstance(arguments, dict) else as_text(arguments)
 
 
 def _complete_part(part: JSON) -> JSON:

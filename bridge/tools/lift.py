@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bridge.errors import as_error, code_of
-from bridge.jsonvalue import JSON, Object, as_objects, as_text, dump
+from bridge.jsonvalue import JSON, Object, as_objects, as_text
 from bridge.ledger import Rule
 from bridge.names import Kind, Tool
 from bridge.payload import breaks_off, unwrap
 from bridge.tools.calls import lift_call, restore_name, search_arguments
+from bridge.tools.complete import arguments_text
 from bridge.tools.context import Context
 from bridge.tools.definitions import parameter_of
 
@@ -46,9 +47,8 @@ def identify(item: Object, context: Context) -> Call:
 
 
 def arguments_of(item: Object) -> str:
-    """The arguments as text; some backends send an object."""
-    arguments = item.get("arguments")
-    return arguments if isinstance(arguments, str) else "" if arguments is None else dump(arguments)
+    """The arguments of a call or of its event as text."""
+    return arguments_text(item.get("arguments"))
 
 
 def is_cut(item: Object, arguments: str) -> bool:
@@ -126,7 +126,7 @@ def broken_off() -> Object:
     """The error of a turn whose call broke off."""
     message = (
         "The backend's answer broke off inside the arguments of a tool call, which was not made. If this repeats, "
-        "raise the backend's output limit (bridge_body: max_output_tokens)."
+        "raise the backend's output limit (bridge_body=max_output_tokens=…, before a chat backend max_tokens=…)."
     )
     return {"code": "server_error", "message": message}
 
@@ -134,4 +134,4 @@ def broken_off() -> Object:
 def string_code(error: JSON) -> Object:
     """An error whose code is the string that Codex classifies it by."""
     given = as_error(error)
-    return {"message": "The backend gave no reason.", **given, "code": code_of(given)}
+    return {**given, "message": as_text(given.get("message")) or "The backend gave no reason.", "code": code_of(given)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from bridge.blob import is_ciphertext
 from bridge.carried import Carried
 from bridge.jsonvalue import JSON, Object, as_objects, as_text, dump, without
@@ -25,7 +27,7 @@ def lower_message(item: Object, index: int, images: Images, ledger: Ledger) -> l
         content = lower_message_images(item.get("content"), path, images, ledger)
         return [item if content is item.get("content") else {**item, "content": content}]
     parts = _joined(_parts(item.get("content")))
-    if not any(part.get("text") or part.get("refusal") or _is_foreign(part) for part in parts):
+    if not any(as_text(part.get("text")).strip() or part.get("refusal") or _is_foreign(part) for part in parts):
         ledger.add(Rule.DROPPED, "empty assistant message", path)
         return []
     lowered = _assistant(item, index, parts)
@@ -88,11 +90,11 @@ def _parts(content: JSON) -> list[Object]:
 def _joined(parts: list[Object]) -> list[Object]:
     """Text parts that follow one another → one part (vLLM 0.32 reads only the first of an assistant message)."""
     joined: list[Object] = []
-    for part in parts:
-        if joined and part.get("type") == joined[-1].get("type") == "output_text":
-            joined[-1] = {**joined[-1], "text": as_text(joined[-1].get("text")) + as_text(part.get("text"))}
-        else:
-            joined.append(part)
+    for kind, group in groupby(parts, key=lambda part: part.get("type")):
+        same = list(group)
+        if kind == "output_text" and len(same) > 1:
+            same = [{**same[0], "text": "".join(as_text(part.get("text")) for part in same)}]
+        joined += same
     return joined
 
 

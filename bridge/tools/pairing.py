@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from bridge.jsonvalue import JSON, Object, as_text
 from bridge.ledger import Ledger, Rule
 
@@ -40,7 +42,8 @@ def _match(
     items: list[Placed], ledger: Ledger, *, keep_orphans: bool
 ) -> tuple[dict[int, tuple[int, list[int]]], set[int]]:
     """Position of each answered call → (position of its first output, positions of all); outputs that go."""
-    latest: dict[str, list[int]] = {}
+    waiting: dict[str, tuple[int, deque[int]]] = {}
+    latest: dict[str, int] = {}
     answers: dict[int, tuple[int, list[int]]] = {}
     gone: set[int] = set()
     run = 0
@@ -48,12 +51,15 @@ def _match(
         identity = as_text(item.get("call_id"))
         if item.get("type") in _CALLS:
             # Parallel calls can have one id; then the outputs come in call order. Else an id means its latest call.
-            latest[identity] = [call for call in latest.get(identity, []) if call >= run] + [position]
+            if waiting.get(identity, (-1,))[0] != run:
+                waiting[identity] = (run, deque())
+            waiting[identity][1].append(position)
+            latest[identity] = position
             continue
         run = position + 1
         if item.get("type") in _OUTPUTS:
-            calls = latest.get(identity, [])
-            call = next((call for call in calls if call not in answers), calls[-1] if calls else None)
+            _, calls = waiting.get(identity, (run, deque[int]()))
+            call = calls.popleft() if calls else latest.get(identity)
             if call is None and not keep_orphans:
                 ledger.add(Rule.ORPHAN, "output without call", path, warning="an output has no call; it was left out")
                 gone.add(position)

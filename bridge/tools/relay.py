@@ -8,7 +8,7 @@ from typing import Protocol
 from bridge.jsonvalue import Object, as_text
 from bridge.ledger import Rule
 from bridge.sse import Frame, Reader
-from bridge.tools.complete import TERMINAL, Completer, lacks
+from bridge.tools.complete import Completer, lacks
 from bridge.tools.context import Context
 from bridge.tools.stream import StreamLift
 from bridge.tools.whole import Collector, Compactor
@@ -100,7 +100,8 @@ class Relay:
             told = self.fail("The backend's stream ended without a terminal event.") if early else ()
             return [*told, frame.raw]
         if self._lift.ended:
-            return [] if as_text(event.get("type")) in TERMINAL else [frame.raw]
+            self._ledger.add(Rule.DROPPED, "events behind the end")
+            return []
         completed = self._completer.complete(event)
         needy = frame.untyped or lacks(event)
         out = self._left(self._lift.feed(completed))

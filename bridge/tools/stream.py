@@ -78,13 +78,13 @@ class StreamLift:
             self._cut |= lifted is None
             return [] if lifted is None else [event if lifted == item else {**event, "item": lifted}]
         identity = as_text(item.get("id"))
+        if identity in self._finished:
+            # Codex runs a call at each `done`.
+            self._context.ledger.add(Rule.DROPPED, "a call again behind its end", f"output[{index}]")
+            return []
         if announced:
             self._calls[identity] = call = CallStream(self._context)
             return call.added(event)
-        if identity in self._finished:
-            # Codex runs a call at each `done`.
-            self._context.ledger.add(Rule.DROPPED, "second end of a call", f"output[{index}]")
-            return []
         self._finished.add(identity)
         call = self._call(identity, index) or CallStream(self._context)
         self._calls = {key: open_call for key, open_call in self._calls.items() if open_call is not call}

@@ -97,8 +97,11 @@ def backend(script: Script) -> Iterator[Backend]:
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name.replace("_", "-"), value)
-            self.send_header("transfer-encoding", "chunked")
+            if reply.status != 204:
+                self.send_header("transfer-encoding", "chunked")
             self.end_headers()
+            if reply.status == 204:
+                return
             for piece in reply.pieces:
                 if piece is CUT:
                     self.close_connection = True

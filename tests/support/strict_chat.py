@@ -10,7 +10,7 @@ from tests.support.strict import LEGAL_NAME
 
 FIELDS = {
     "model", "messages", "tools", "tool_choice", "parallel_tool_calls", "stream", "stream_options", "max_tokens",
-    "temperature", "top_p", "user", "metadata", "response_format", "reasoning_effort",
+    "service_tier", "temperature", "top_p", "user", "metadata", "response_format", "reasoning_effort",
 }  # fmt: skip
 MESSAGE_FIELDS = {
     "system": {"role", "content"},
