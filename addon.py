@@ -9,16 +9,20 @@ import asyncio
 import difflib
 import logging
 import traceback
+from collections.abc import Sequence
 
-from mitmproxy import ctx, exceptions, flowfilter, http
+from mitmproxy import command, ctx, exceptions, flowfilter, http
 from mitmproxy.addonmanager import Loader
+from mitmproxy.flow import Flow
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
 from bridge import flows, proxycore, sse
+from bridge.checking import Result, check
 from bridge.errors import BackendError, ClientError, error_body
 from bridge.exchange import Mode
 from bridge.ledger import Rule, summary
+from bridge.playback import Playback, play
 from bridge.settings import PREFIX, Backend, Settings
 
 logger = logging.getLogger("bridge")
@@ -32,6 +36,8 @@ class Bridge:
         self._filter = flows.parse_filter(self._settings.filter)
         self._sessions: dict[str, flows.Session] = {}
         self._told: set[tuple[str, str, str]] = set()
+        self._playback: Playback | None = None
+        self._checked: list[Result] = []
 
     def load(self, loader: Loader) -> None:
         """Register the options; one that is given twice ends the start, as any error in the log does."""
@@ -47,9 +53,10 @@ class Bridge:
             try:
                 settings = Settings.from_options(values)
                 bridged = flows.parse_filter(settings.filter)
+                playback = Playback.load(settings.replay, settings.backend) if settings.replay else None
             except ValueError as error:
                 raise exceptions.OptionsError(str(error)) from None
-            self._settings, self._filter = settings, bridged
+            self._settings, self._filter, self._playback = settings, bridged, playback
         if "stream_large_bodies" in updated and ctx.options.stream_large_bodies:
             raise exceptions.OptionsError(
                 "stream_large_bodies sends requests before they can be lowered: leave it off."
@@ -67,8 +74,20 @@ class Bridge:
             ctx.options.update(connection_strategy="lazy")
 
     def done(self) -> None:
-        """Leave mitmproxy as it was."""
+        """Leave mitmproxy as it was; a check that found differences ends mitmdump with an error."""
         proxycore.uninstall()
+        if self._checked:
+            different = sum(result.different for result in self._checked)
+            logger.info(f"bridge: checked {len(self._checked)} flows, {different} with differences")
+            if different:
+                raise SystemExit(1)
+
+    @command.command("bridge.check")  # type: ignore[untyped-decorator]
+    def check(self, flows_to_check: Sequence[Flow]) -> None:
+        """Lower and lift flows again with today's settings, and say what differs; nothing is sent."""
+        for number, flow in enumerate(flows_to_check, 1):
+            if isinstance(flow, http.HTTPFlow):
+                self._check(flow, number)
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
         """Speak HTTP/1.1 to the backend: a keepalive cannot be put into an answer over HTTP/2."""
@@ -97,6 +116,8 @@ class Bridge:
         head = flow.response.headers
         content_type = head.get("content-type", "")
         session = self._sessions.get(flow.id)
+        if session and session.answered:
+            return
         if session is None or flow.is_replay == "response":
             if flow.live and content_type.lower().startswith(sse.CONTENT_TYPE) and not flow.response.stream:
                 flow.response.stream = True
@@ -120,6 +141,7 @@ class Bridge:
         """Lift an answer that came whole; keep what was said."""
         session = self._sessions.pop(flow.id, None)
         if session is None:
+            self._check_recorded(flow)
             if flow.live and flows.wants_models(flow):
                 flows.add_models(flow)
             return
@@ -133,6 +155,8 @@ class Bridge:
             session.exchange.ledger.answering = True
             session.exchange.ledger.add(Rule.FAILED, "broken off")
             self._finish(flow, session)
+        else:
+            self._check_recorded(flow)
 
     def rescue(self, flow: http.HTTPFlow, message: str, begun: bool) -> proxycore.Rescue | None:
         """What the client of a bridged flow gets when its backend breaks off."""
@@ -164,12 +188,40 @@ class Bridge:
             message = f"The bridge cannot lower this request ({type(fault).__name__}); it was not sent."
             flow.response = flows.refuse(500, error_body(message, "server_error", "bridge_fault"))
         else:
-            self._sessions[flow.id] = flows.Session(exchange)
+            self._sessions[flow.id] = session = flows.Session(exchange)
+            if self._playback:
+                self._play(flow, session, self._playback)
+
+    def _play(self, flow: http.HTTPFlow, session: flows.Session, playback: Playback) -> None:
+        session.answered = True
+        turn = playback.find(session.exchange)
+        if isinstance(turn, str):
+            flow.response = flows.refuse(404, error_body(turn, "invalid_request_error", "no_recorded_turn"))
+            return
+        try:
+            answer = play(session.exchange, turn)
+        except BackendError as error:
+            flow.response = flows.backend_failure(f"The recorded answer cannot be used: {error}.")
+        else:
+            flow.response = http.Response.make(turn.status)
+            flows.answer(flow.response, answer)
+
+    def _check_recorded(self, flow: http.HTTPFlow) -> None:
+        if self._settings.check and not flow.live and self._is_recorded(flow):
+            self._checked.append(self._check(flow, len(self._checked) + 1))
+
+    def _is_recorded(self, flow: http.HTTPFlow) -> bool:
+        return flows.load(flow) is not None or bool(flowfilter.match(self._filter, flow))
+
+    def _check(self, flow: http.HTTPFlow, number: int) -> Result:
+        result = check(flow, self._settings)
+        logger.log(logging.WARNING if result.different else logging.INFO, f"bridge: {number}: {result.text}")
+        return result
 
     def _lift(self, flow: http.HTTPFlow, session: flows.Session) -> None:
         assert flow.response
         exchange, data = session.exchange, flow.response.raw_content
-        if exchange.streamed or data is None:
+        if exchange.streamed or session.answered or data is None:
             return
         if session.failure:
             exchange.ledger.add(Rule.FAILED, "unreadable answer")
@@ -193,7 +245,7 @@ class Bridge:
     def _finish(self, flow: http.HTTPFlow, session: flows.Session) -> None:
         session.stop()
         exchange = session.exchange
-        flows.keep(flow, exchange)
+        flows.keep(flow, exchange, session.chunks)
         if exchange.fault:
             self._report(exchange.fault)
         for entry in exchange.ledger.warnings():

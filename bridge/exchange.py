@@ -114,6 +114,9 @@ class Exchange:
         """Bytes of each body that the user wants kept."""
         self.streamed = False
         """Whether the answer left piece by piece."""
+        self.status = 0
+        self.content_type = ""
+        """The head of the backend's answer, once there is one."""
         self.fault: Exception | None = None
         """What went wrong inside the bridge during a stream."""
         self.heard = Tape(settings.keep_bodies)
@@ -166,7 +169,7 @@ class Exchange:
     def begin(self, status: int, content_type: str, encoding: str = "", retry_after: str = "") -> Mode:
         """The head of the answer; raises `BackendError` for an encoding that nobody knows."""
         self.ledger.answering = True
-        self._status, self._retry_after = status, retry_after
+        self.status, self.content_type, self._retry_after = status, content_type, retry_after
         try:
             self._decoder = Decoder(encoding)
         except UnknownEncodingError as error:
@@ -205,9 +208,9 @@ class Exchange:
     def passed(self, data: bytes, content_type: str) -> Answer:
         """An answer that is no success; raises `BackendError`. A Responses backend's keeps its body."""
         answer = Answer(self._unpack_all(data), content_type)
-        self.ledger.add(Rule.FAILED, f"HTTP {self._status}")
-        if self._settings.backend is Backend.CHAT and self._status >= 400:
-            status, body = lift_error(self._status, answer.body, self._retry_after)
+        self.ledger.add(Rule.FAILED, f"HTTP {self.status}")
+        if self._settings.backend is Backend.CHAT and self.status >= 400:
+            status, body = lift_error(self.status, answer.body, self._retry_after)
             answer = Answer(dump(body).encode(), JSON_TYPE, status)
         self.said.add(answer.body)
         return answer

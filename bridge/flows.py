@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import time
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mitmproxy import ctx, flowfilter, http
@@ -38,15 +39,24 @@ class Session:
     exchange: Exchange
     mode: Mode | None = None
     failure: str = ""
+    answered: bool = False
+    """Whether the answer stands already, made of a recorded one."""
+    chunks: list[list[int]] = field(default_factory=list)
+    """[milliseconds since the first, bytes] of each piece of the backend's stream that was kept."""
     spoke: bool = False
     """Whether the client has heard an event since somebody last asked; a comment does not count for Codex."""
     timer: asyncio.Task[None] | None = None
+    _first: float = 0.0
 
     def pieces(self, data: bytes) -> Sequence[bytes]:
         """A stream callable. mitmproxy ends the body on `b""` in mid-stream: "nothing yet" is an empty list."""
         if data is proxycore.TICK:
             return self.exchange.tick()
+        before, now = self.exchange.heard.size, time.monotonic()
         left = self.exchange.feed(data) if data else self.exchange.close()
+        if size := self.exchange.heard.size - before:
+            self._first = self._first or now
+            self.chunks.append([round((now - self._first) * 1000), size])
         self.spoke |= any(not piece.startswith(b":") for piece in left)
         return left
 
@@ -191,10 +201,15 @@ def send(flow: http.HTTPFlow, exchange: Exchange) -> None:
     note(flow, exchange)
 
 
-def keep(flow: http.HTTPFlow, exchange: Exchange) -> None:
-    """Put what was said so far on the flow, and what the backend said into its metadata."""
-    flow.metadata[KEY]["backend_response"] = pack(exchange.heard.bytes(), exchange.keep)
-    if flow.response and exchange.streamed:
+def keep(flow: http.HTTPFlow, exchange: Exchange, chunks: list[list[int]] | None = None) -> None:
+    """Put what was said so far on the flow, and what the backend said, and when, into its metadata."""
+    flow.metadata[KEY] |= {
+        "status": exchange.status,
+        "content_type": exchange.content_type,
+        "backend_response": pack(exchange.heard.bytes(), exchange.keep),
+        "chunks": chunks or [],
+    }
+    if flow.response and exchange.streamed and flow.response.stream:
         flow.response.data.content = exchange.said.bytes() if exchange.keep else None
     note(flow, exchange)
 

@@ -254,6 +254,14 @@ class Settings(BaseModel):
         default=True,
         description="Pass answers on as they arrive; false holds each until it is whole, to intercept and edit it.",
     )
+    replay: str = Field(
+        default="",
+        description="A recording to take the backend's answers from: no backend is asked.",
+    )
+    check: bool = Field(
+        default=False,
+        description="With -nr: lower and lift each flow of the recording again, and say what differs from it.",
+    )
     keep_bodies: ByteSize = Field(
         default=ByteSize(16 << 20),
         description="How much of each body a flow keeps, for views, recordings and replay (16MiB, …); 0 keeps none.",
@@ -266,6 +274,8 @@ class Settings(BaseModel):
         changed = [name for name in _CHAT_ONLY if getattr(self, name) not in (fields[name].default, {})]
         if changed and self.backend is Backend.RESPONSES:
             raise ValueError(f"{PREFIX}{changed[0]} needs {PREFIX}backend=chat: a Responses backend has no use for it")
+        if self.replay and self.check:
+            raise ValueError(f"{PREFIX}replay and {PREFIX}check cannot go together: one answers, the other compares")
         if not self.stream and self.keepalive not in (0, fields["keepalive"].default):
             raise ValueError(
                 f"{PREFIX}keepalive needs {PREFIX}stream=true: an answer that is held has no stream to keep"

@@ -10,6 +10,8 @@ class Tape:
         """`limit`: bytes that are kept at most, from the front."""
         self.whole = True
         """Whether nothing was left out."""
+        self.size = 0
+        """Bytes that were kept."""
         self._room = limit
         self._pieces: list[bytes] = []
 
@@ -18,6 +20,7 @@ class Tape:
         kept = data[: self._room]
         self.whole &= len(kept) == len(data)
         self._room -= len(kept)
+        self.size += len(kept)
         if kept:
             self._pieces.append(kept)
 

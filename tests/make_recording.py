@@ -93,6 +93,7 @@ def remade(raw: HTTPFlow, scrubber: Scrubber, number: int) -> HTTPFlow:
     exchange = flows.open_exchange(flow, settings_of(raw))
     flows.send(flow, exchange)
     flow.response = Response.make(raw.response.status_code, b"", {"content-type": raw.response.headers["content-type"]})
+    flow.response.stream = True
     flow.response.timestamp_start = flow.response.timestamp_end = WHEN + number
     _answer(exchange, heard, raw.response.headers["content-type"])
     flows.keep(flow, exchange)

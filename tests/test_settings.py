@@ -47,6 +47,8 @@ class TestDefaults:
             "think_tags": False,
             "effort": {},
             "keepalive": 15,
+            "replay": "",
+            "check": False,
             "max_body": 64 * 1024 * 1024,
             "custom_tools": "function_bridge",
             "parameters": {},

@@ -1,0 +1,162 @@
+"""A recording in place of a backend: each lowered request gets the answer that the backend gave then.
+
+A turn is found by the content of its request, without what changes from run to run; else by its place in its thread,
+so that a new run of the same session gets on although its clock, paths and ids are others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from mitmproxy import exceptions, io
+from mitmproxy.http import HTTPFlow
+
+from bridge import flows
+from bridge.diff import first_difference
+from bridge.exchange import Answer, Exchange, Mode
+from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, dump, parse, without
+from bridge.settings import Backend
+from bridge.sse import CONTENT_TYPE
+
+_VOLATILE = ("client_metadata", "prompt_cache_key", "metadata", "user")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One recorded exchange, seen from the backend."""
+
+    number: int
+    thread: str
+    request: JSON
+    answer: bytes
+    chunks: tuple[int, ...]
+    """Sizes of the pieces in which the answer came, as far as they were kept."""
+    status: int
+    content_type: str
+    broken: str
+    """Why the answer broke off, if it did."""
+    backend: Backend
+
+
+class Playback:
+    """The turns of a recording, and how far each thread of this run has come."""
+
+    def __init__(self, turns: list[Turn]) -> None:
+        self._turns = turns
+        self._by_content: dict[str, list[Turn]] = defaultdict(list)
+        self._by_thread: dict[str, list[Turn]] = defaultdict(list)
+        for turn in turns:
+            self._by_content[dump(turn.request)].append(turn)
+            self._by_thread[turn.thread].append(turn)
+        self._thread_of: dict[str, str] = {}
+        self._place: dict[str, int] = defaultdict(int)
+
+    @classmethod
+    def load(cls, path: str, backend: Backend) -> Playback:
+        """The recording at a path, of a backend that spoke what today's speaks; `ValueError` says what is wrong."""
+        try:
+            with Path(path).expanduser().open("rb") as file:
+                recorded = [flow for flow in io.FlowReader(file).stream() if isinstance(flow, HTTPFlow)]
+        except (OSError, exceptions.FlowReadException) as error:
+            raise ValueError(f"bridge_replay: {path} cannot be read: {error}") from None
+        if odd := next((flow for flow in recorded if flows.KEY in flow.metadata and not flows.load(flow)), None):
+            version = as_object(odd.metadata[flows.KEY]).get("version")
+            raise ValueError(
+                f"bridge_replay: {path} was recorded in format {version}, this bridge knows {flows.VERSION}. "
+                "Record it again, or use the bridge that it was made with."
+            )
+        turns = [turn for number, flow in enumerate(recorded, 1) if (turn := _turn(flow, number))]
+        if not turns:
+            raise ValueError(f"bridge_replay: {path} holds no bridged flow with its bodies.")
+        if other := next((turn.backend for turn in turns if turn.backend is not backend), None):
+            raise ValueError(f"bridge_replay: {path} is of a backend that spoke {other}: set bridge_backend={other}.")
+        return cls(turns)
+
+    def find(self, exchange: Exchange) -> Turn | str:
+        """The turn for a request, or, in words, why there is none."""
+        request, live = content_of(exchange.request), thread_of(exchange.client)
+        thread = self._recorded_thread(live)
+        place = self._place[live]
+        self._place[live] += 1
+        same = [turn for turn in self._by_content.get(dump(request), ()) if turn.thread == thread]
+        same = same or self._by_content.get(dump(request), [])
+        if same:
+            ahead = [turn for turn in self._by_thread[thread][place:] if turn in same]
+            return (ahead or same)[0]
+        turns = self._by_thread.get(thread, [])
+        return turns[place] if place < len(turns) else self._miss(request)
+
+    def _recorded_thread(self, live: str) -> str:
+        """The recorded thread that a thread of this run stands for: its own, or the next that none stands for."""
+        if live not in self._thread_of:
+            taken = set(self._thread_of.values())
+            free = [thread for thread in self._by_thread if thread not in taken]
+            self._thread_of[live] = live if live in self._by_thread else next(iter(free), "")
+        return self._thread_of[live]
+
+    def _miss(self, request: JSON) -> str:
+        closest = max(self._turns, key=lambda turn: _likeness(turn.request, request))
+        difference = first_difference(closest.request, request) or "nothing but its place in the session"
+        return f"No recorded turn fits. The closest is turn {closest.number}; the first difference is {difference}."
+
+
+def play(exchange: Exchange, turn: Turn) -> Answer:
+    """The client's answer, made by today's lift of the recorded one, fed as it came."""
+    mode = exchange.begin(turn.status, turn.content_type)
+    if mode is Mode.PASS:
+        return exchange.passed(turn.answer, turn.content_type)
+    if mode is Mode.WHOLE:
+        return exchange.whole(turn.answer, turn.content_type)
+    left: list[bytes] = []
+    start = 0
+    for size in (*turn.chunks, len(turn.answer)):
+        left += exchange.feed(turn.answer[start : start + size]) if turn.answer[start : start + size] else []
+        start += size
+    left += exchange.fail(turn.broken) if turn.broken else exchange.close()
+    return Answer(b"".join(left), CONTENT_TYPE)
+
+
+def content_of(request: bytes) -> JSON:
+    """A lowered request without what changes from run to run."""
+    body = as_object(parse(request))
+    kept: Object = without(body, *_VOLATILE)
+    if isinstance(body.get("input"), list):
+        kept["input"] = [without(item, "id") for item in as_objects(body["input"])]
+    return kept
+
+
+def thread_of(client: bytes) -> str:
+    """The thread that a client's request belongs to; Codex says it in its metadata."""
+    body = as_object(parse(client)) if client else {}
+    return as_text(as_object(body.get("client_metadata")).get("thread_id"))
+
+
+def _turn(flow: HTTPFlow, number: int) -> Turn | None:
+    stored = flows.load(flow)
+    client = flows.unpack(stored.get("client_request")) if stored else b""
+    if stored is None or not client or not stored.get("backend_response"):
+        return None
+    return Turn(
+        number,
+        thread_of(client),
+        content_of(flow.request.content or b"{}"),
+        flows.unpack(stored["backend_response"]),
+        tuple(size for _, size in stored.get("chunks", ())),
+        stored.get("status", 200),
+        stored.get("content_type", ""),
+        flow.error.msg if flow.error else "",
+        Backend(stored["backend"]),
+    )
+
+
+def _likeness(one: JSON, other: JSON) -> int:
+    """How many items two requests have in common from the start."""
+    lists = [as_objects(as_object(value).get("input") or as_object(value).get("messages")) for value in (one, other)]
+    same = 0
+    for mine, yours in zip(*lists, strict=False):
+        if mine != yours:
+            break
+        same += 1
+    return same
