@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from mitmproxy import exceptions, io
@@ -154,9 +155,4 @@ def _turn(flow: HTTPFlow, number: int) -> Turn | None:
 def _likeness(one: JSON, other: JSON) -> int:
     """How many items two requests have in common from the start."""
     lists = [as_objects(as_object(value).get("input") or as_object(value).get("messages")) for value in (one, other)]
-    same = 0
-    for mine, yours in zip(*lists, strict=False):
-        if mine != yours:
-            break
-        same += 1
-    return same
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*lists, strict=False)))
