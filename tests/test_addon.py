@@ -317,10 +317,10 @@ def test_an_unbridged_event_stream_is_streamed() -> None:
     with backend(lambda asked: reply) as running, proxy(running.url) as between:
         with socket.create_connection(("127.0.0.1", between.port)) as client:
             client.sendall(b"GET /events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-            begun, seen = time.monotonic(), b""
+            seen = b""
             while b"data: 1" not in seen:
                 seen += client.recv(4096)
-        assert time.monotonic() - begun < 0.8
+        assert b"data: 2" not in seen
 
 
 def test_bridged_events_leave_as_they_arrive() -> None:
@@ -331,10 +331,10 @@ def test_bridged_events_leave_as_they_arrive() -> None:
     with backend(lambda asked: reply) as running, proxy(running.url) as between:
         with socket.create_connection(("127.0.0.1", between.port)) as client:
             client.sendall(head + body)
-            begun, seen = time.monotonic(), b""
+            seen = b""
             while b"custom_tool_call_input.delta" not in seen:
                 seen += client.recv(4096)
-        assert time.monotonic() - begun < 0.8
+        assert b"custom_tool_call_input.done" not in seen
         assert b"transfer-encoding: chunked" in seen
 
 
@@ -600,7 +600,7 @@ def test_a_client_that_hears_events_needs_no_others() -> None:
     reply = Reply(
         [first, *[each for piece in rest for each in (0.5, piece)]], headers={"content-type": "text/event-stream"}
     )
-    with backend(lambda asked: reply) as running, proxy(running.url, "bridge_keepalive=1") as between:
+    with backend(lambda asked: reply) as running, proxy(running.url, "bridge_keepalive=2") as between:
         got = between.post(ASK)
     assert not [event for event in got.events if event["type"] == "response.in_progress"]
 

@@ -148,8 +148,8 @@ def test_the_four_bodies_are_those_of_both_apis() -> None:
 
 
 def silent(pieces: list[Piece]) -> Reply:
-    """Pieces behind two and a half seconds of silence."""
-    return Reply([b": wait\n\n", 2.5, *pieces], headers=SSE)
+    """Pieces behind a silence of several keepalives."""
+    return Reply([b": wait\n\n", 3.8, *pieces], headers=SSE)
 
 
 def test_a_client_that_waits_hears_events() -> None:
