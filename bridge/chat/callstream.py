@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection
 
 from bridge.chat.calls import Assembly, Call
 from bridge.chat.output import Output
-from bridge.jsonscan import Scanner
 from bridge.jsonvalue import Object
 from bridge.ledger import Ledger, Rule
+from bridge.payload import breaks_off
 
 LONGEST_ID = 64
 _KINDS = {False: ("function_call_arguments", "arguments"), True: ("custom_tool_call_input", "input")}
@@ -77,7 +77,7 @@ class CallWriter:
                 continue
             made += [] if self.open else self._announce(call)
             blank = not call.custom and not call.text.strip()
-            whole = call.complete if cut else ended if blank else not _breaks_off(call)
+            whole = call.complete if cut else ended if blank else (call.custom or not breaks_off(call.text))
             made += self._close(call, whole=whole)
         return made
 
@@ -132,9 +132,3 @@ class CallWriter:
             self._ledger.add(Rule.CONVERTED, "call ids made unique")
         self._used.add(found)
         return found
-
-
-def _breaks_off(call: Call) -> bool:
-    scanner = Scanner(None)
-    scanner.feed(call.text)
-    return not call.custom and scanner.incomplete
