@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -11,7 +12,7 @@ from bridge import proxycore
 from bridge.chat.errors import lift_error
 from bridge.errors import BackendError, ClientError
 from bridge.exchange import Exchange
-from bridge.flows import aim
+from bridge.flows import Session, aim
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Settings
 from bridge.tools.request import lower
@@ -435,3 +436,23 @@ def test_a_silent_http2_backend_gets_no_keepalive() -> None:
     flow = tflow()
     flow.live, flow.server_conn.alpn = True, b"h2"
     proxycore.tick(flow)
+
+
+def test_a_timer_ticks_only_when_nothing_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mitmproxy.test.tflow import tflow
+
+    ticks: list[object] = []
+    monkeypatch.setattr(proxycore, "tick", ticks.append)
+
+    async def run() -> None:
+        session = Session(chat())
+        session.timer = asyncio.create_task(session.keep_alive(tflow(), 0))
+        await asyncio.sleep(0)
+        session.spoke = True
+        await asyncio.sleep(0)
+        assert ticks == []
+        await asyncio.sleep(0)
+        assert len(ticks) == 1
+        session.stop()
+
+    asyncio.run(run())
