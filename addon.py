@@ -53,7 +53,9 @@ class Bridge:
             try:
                 settings = Settings.from_options(values)
                 bridged = flows.parse_filter(settings.filter)
-                playback = Playback.load(settings.replay, settings.backend) if settings.replay else None
+                playback = self._playback
+                if (settings.replay, settings.backend) != (self._settings.replay, self._settings.backend):
+                    playback = Playback.load(settings.replay, settings.backend) if settings.replay else None
             except ValueError as error:
                 raise exceptions.OptionsError(str(error)) from None
             self._settings, self._filter, self._playback = settings, bridged, playback

@@ -9,7 +9,7 @@ from mitmproxy.http import HTTPFlow
 from bridge import flows
 from bridge.diff import first_difference
 from bridge.errors import ClientError
-from bridge.exchange import Exchange
+from bridge.exchange import COMPACT, Exchange
 from bridge.jsonvalue import JSON, Object, parse
 from bridge.playback import Turn, play
 from bridge.settings import Backend, Settings
@@ -36,7 +36,7 @@ def check(flow: HTTPFlow, settings: Settings) -> Result:
     client = flows.unpack(stored.get("client_request"))
     if not client:
         return Result("the client's request was not kept; nothing to check")
-    compact = flows.client_path(flow).endswith("/compact")
+    compact = flows.client_path(flow).endswith(COMPACT)
     now = int(flow.request.timestamp_start)
     try:
         exchange = Exchange.open(client, settings, compact=compact, seed=flow.id, now=now)

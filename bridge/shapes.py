@@ -14,6 +14,10 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapt
 from bridge.errors import ClientError
 from bridge.jsonvalue import JSON, Object
 
+CALLS = ("function_call", "custom_tool_call")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+"""The types of calls, and of their outputs, that an answer or a lowered request can hold."""
+
 Name = Annotated[str, Field(min_length=1)]
 
 

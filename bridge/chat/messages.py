@@ -13,10 +13,9 @@ from bridge.chat.content import joined, lower_content
 from bridge.jsonvalue import JSON, Object, as_objects, as_text
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Reasoning, Settings
+from bridge.shapes import CALLS, OUTPUTS
 
 _SYSTEM = ("system", "developer")
-_CALLS = ("function_call", "custom_tool_call")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
 @dataclass
@@ -40,7 +39,7 @@ class Conversation:
         self._ledger = ledger
         self._turn = _Turn()
         self._outputs = _outputs_by_call(items)
-        self._ids = _Ids({as_text(item.get("call_id")) for item in items if item.get("type") in _CALLS}, ledger)
+        self._ids = _Ids({as_text(item.get("call_id")) for item in items if item.get("type") in CALLS}, ledger)
         said = [place for place, item in enumerate(items) if item.get("role") == "user" and not _is_moved(items, place)]
         self._reasoning_from = max(said, default=-1) if recent_reasoning else -1
 
@@ -54,9 +53,9 @@ class Conversation:
         kind, path = as_text(item.get("type")), _at(place)
         if kind == "reasoning":
             self._reason(item, place)
-        elif kind in _CALLS:
+        elif kind in CALLS:
             self._turn.calls.append({**item, "place": place})
-        elif kind in _OUTPUTS:
+        elif kind in OUTPUTS:
             self.flush()
         elif item.get("role") == "assistant":
             content = lower_content(item.get("content"), path, self._ledger)
@@ -168,9 +167,9 @@ def _outputs_by_call(items: list[Object]) -> dict[int, list[tuple[str, Object]]]
     outputs: dict[int, list[tuple[str, Object]]] = {}
     for place, item in enumerate(items):
         identity = as_text(item.get("call_id"))
-        if item.get("type") in _CALLS:
+        if item.get("type") in CALLS:
             waiting.setdefault(identity, []).append(place)
-        elif item.get("type") in _OUTPUTS and waiting.get(identity):
+        elif item.get("type") in OUTPUTS and waiting.get(identity):
             outputs[waiting[identity].pop(0)] = [(_at(place), item)]
     return outputs
 
@@ -178,7 +177,7 @@ def _outputs_by_call(items: list[Object]) -> dict[int, list[tuple[str, Object]]]
 def _is_moved(items: list[Object], place: int) -> bool:
     """Whether a message of the user holds the images of the outputs before it, and no words."""
     parts = as_objects(items[place].get("content"))
-    behind_output = place > 0 and items[place - 1].get("type") in _OUTPUTS
+    behind_output = place > 0 and items[place - 1].get("type") in OUTPUTS
     return behind_output and bool(parts) and all(part.get("type") in ("input_image", "input_file") for part in parts)
 
 

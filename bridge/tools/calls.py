@@ -10,8 +10,8 @@ from bridge.settings import CustomTools, Settings
 from bridge.tools.declarations import kind_of
 from bridge.tools.definitions import parameter_of
 
-CALLS = ("custom_tool_call", "function_call", "tool_search_call", "local_shell_call")
-OUTPUTS = ("custom_tool_call_output", "function_call_output", "tool_search_output", "local_shell_call_output")
+REPLAYED_CALLS = ("custom_tool_call", "function_call", "tool_search_call", "local_shell_call")
+REPLAYED_OUTPUTS = ("custom_tool_call_output", "function_call_output", "tool_search_output", "local_shell_call_output")
 
 _CALL_PREFIX = {"custom_tool_call": "ctc_", "tool_search_call": "tsc_", "local_shell_call": "lsh_"}
 _OUTPUT_PREFIX = {"custom_tool_call_output": "ctco_", "tool_search_output": "tso_", "local_shell_call_output": "lsho_"}

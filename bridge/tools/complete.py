@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bridge import usage
 from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump
+from bridge.shapes import CALLS
 from bridge.tools.context import Context
 
 LIFECYCLE = ("response.created", "response.queued", "response.in_progress")
@@ -43,7 +44,6 @@ _ID_PREFIX = {
     "custom_tool_call": "ctc_",
     "tool_search_call": "tsc_",
 }
-_CALLS = ("function_call", "custom_tool_call")
 
 
 class Completer:
@@ -135,7 +135,7 @@ def item_lacks(item: Object) -> bool:
     """Whether Codex would drop the item, or do the wrong thing with it."""
     kind = item.get("type")
     return (
-        (kind in _CALLS and not as_text(item.get("call_id")))
+        (kind in CALLS and not as_text(item.get("call_id")))
         or (kind == "function_call" and not isinstance(item.get("arguments"), str))
         or (kind == "reasoning" and not isinstance(item.get("summary"), list))
         or (kind == "message" and not isinstance(item.get("content"), list))
@@ -148,11 +148,11 @@ def complete_item(item: Object, index: int, context: Context, status: str = "com
     completed: Object = {**item}
     if prefix := _ID_PREFIX.get(kind):
         completed["id"] = as_text(item.get("id")) or context.mint(prefix, index)
-    if kind in _CALLS:
+    if kind in CALLS:
         completed["call_id"] = as_text(item.get("call_id")) or context.mint("call_", index)
     if kind == "function_call":
         completed["arguments"] = arguments_text(item.get("arguments"))
-    if (kind in _CALLS or kind == "message") and item.get("status") is None:
+    if (kind in CALLS or kind == "message") and item.get("status") is None:
         completed["status"] = status
     if kind == "message":
         content = item.get("content")

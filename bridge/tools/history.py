@@ -8,7 +8,7 @@ from bridge.names import NameTable
 from bridge.settings import Backend, Settings
 from bridge.shapes import item_type
 from bridge.tools import compaction, messages
-from bridge.tools.calls import CALLS, OUTPUTS, lower_call, lower_output
+from bridge.tools.calls import REPLAYED_CALLS, REPLAYED_OUTPUTS, lower_call, lower_output
 from bridge.tools.images import lower_output_images
 from bridge.tools.pairing import Placed, pair
 
@@ -38,7 +38,7 @@ class _History:
     def add(self, item: Object, index: int) -> None:
         """One item of the client's → none, one or more of the backend's."""
         path = f"input[{index}]"
-        if item_type(item) not in OUTPUTS:
+        if item_type(item) not in REPLAYED_OUTPUTS:
             self._place_images(path)
         self._items += [(lowered, path) for lowered in self._lower(item, index, path)]
 
@@ -50,10 +50,10 @@ class _History:
     def _lower(self, item: Object, index: int, path: str) -> list[Object]:
         kind = item_type(item)
         # A search or shell call that OpenAI's servers ran has no call_id that anything could answer.
-        hosted = kind.endswith(("_call", "_call_output")) or kind in OUTPUTS
-        if kind in CALLS and isinstance(item.get("call_id"), str):
+        hosted = kind.endswith(("_call", "_call_output")) or kind in REPLAYED_OUTPUTS
+        if kind in REPLAYED_CALLS and isinstance(item.get("call_id"), str):
             return [lower_call(item, path, self._names, self._settings, self._ledger)]
-        if kind in OUTPUTS and isinstance(item.get("call_id"), str):
+        if kind in REPLAYED_OUTPUTS and isinstance(item.get("call_id"), str):
             return [self._lower_output(item, path)]
         match kind:
             case "message":

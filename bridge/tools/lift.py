@@ -9,13 +9,13 @@ from bridge.jsonvalue import JSON, Object, as_objects, as_text
 from bridge.ledger import Rule
 from bridge.names import Kind, Tool
 from bridge.payload import breaks_off, unwrap
+from bridge.shapes import CALLS
 from bridge.tools.calls import lift_call, restore_name, search_arguments
 from bridge.tools.complete import arguments_text
 from bridge.tools.context import Context
 from bridge.tools.definitions import parameter_of
 
 ECHOED = ("model", "tools", "tool_choice")
-CALLS = ("function_call", "custom_tool_call")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from collections import deque
 
 from bridge.jsonvalue import JSON, Object, as_text
 from bridge.ledger import Ledger, Rule
+from bridge.shapes import CALLS, OUTPUTS
 
-_CALLS = ("function_call", "custom_tool_call")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
 INTERRUPTED = "[no output: the call was interrupted]"
 
 type Placed = tuple[Object, str]
@@ -27,12 +26,12 @@ def pair(items: list[Placed], ledger: Ledger, *, keep_orphans: bool) -> list[Obj
     paired: list[Object] = []
     interrupted: list[Object] = []
     for position, (item, path) in enumerate(items):
-        if interrupted and item.get("type") not in _CALLS:
+        if interrupted and item.get("type") not in CALLS:
             paired += interrupted
             interrupted = []
         if position not in gone:
             paired.append(merged.get(position, item))
-        if item.get("type") in _CALLS and position not in answers:
+        if item.get("type") in CALLS and position not in answers:
             ledger.add(Rule.ORPHAN, "call without output", path, warning="a call has no output; one was added")
             interrupted.append(_interrupted(item))
     return paired + interrupted
@@ -49,7 +48,7 @@ def _match(
     run = 0
     for position, (item, path) in enumerate(items):
         identity = as_text(item.get("call_id"))
-        if item.get("type") in _CALLS:
+        if item.get("type") in CALLS:
             # Parallel calls can have one id; then the outputs come in call order. Else an id means its latest call.
             if waiting.get(identity, (-1,))[0] != run:
                 waiting[identity] = (run, deque())
@@ -57,7 +56,7 @@ def _match(
             latest[identity] = position
             continue
         run = position + 1
-        if item.get("type") in _OUTPUTS:
+        if item.get("type") in OUTPUTS:
             _, calls = waiting.get(identity, (run, deque[int]()))
             call = calls.popleft() if calls else latest.get(identity)
             if call is None and not keep_orphans:

@@ -8,7 +8,7 @@ from bridge.jsonvalue import Object, as_index, as_object, as_objects, as_text, w
 from bridge.ledger import Rule
 from bridge.payload import breaks_off
 from bridge.tools.callstream import CallStream
-from bridge.tools.complete import ITEM, LIFECYCLE, TERMINAL, Completer
+from bridge.tools.complete import ITEM, LIFECYCLE, TERMINAL, complete_response
 from bridge.tools.context import Context
 from bridge.tools.lift import broken_off, echo, lift_item, lift_response, string_code
 
@@ -27,7 +27,6 @@ class StreamLift:
         self.ended = False
         """Whether the terminal event has left."""
         self._context = context
-        self._completer = Completer(context)
         self._calls: dict[str, CallStream] = {}
         self._finished: set[str] = set()
         self._cut = False
@@ -67,7 +66,7 @@ class StreamLift:
         self.ended = True
         error = string_code(self._error or {"message": message})
         self._context.ledger.add(Rule.FAILED, as_text(error["code"]), warning="the stream ends without its end")
-        response = self._response or as_object(self._completer.complete(events.ended(TERMINAL[-1], {}))["response"])
+        response = self._response or complete_response({}, self._context)
         failed: Object = {**response, "status": "failed", "error": error, "output": []}
         return [events.ended("response.failed", failed)]
 
@@ -94,8 +93,10 @@ class StreamLift:
 
     def _call(self, identity: str, index: int) -> CallStream | None:
         """The open call of an item: by its id, or by its place where the id has changed."""
+        if identity in self._calls:
+            return self._calls[identity]
         by_place = [call for call in self._calls.values() if call.index == index]
-        return self._calls.get(identity) or (by_place[0] if len(by_place) == 1 else None)
+        return by_place[0] if len(by_place) == 1 else None
 
     def _arguments(self, event: Object, *, finished: bool) -> list[Object]:
         identity, index = as_text(event.get("item_id")), as_index(event.get("output_index")) or 0
@@ -151,5 +152,5 @@ class StreamLift:
         announced: list[Object] = []
         for index, item in enumerate(items):
             for event in events.item_events(item, index):
-                announced += self.feed(self._completer.complete(event))
+                announced += self.feed(event)
         return announced
