@@ -155,11 +155,8 @@ class Exchange:
         """A client's request, as it stands on the wire, lowered; raises `ClientError`."""
         ledger = Ledger()
         client, body = read_request(data, encoding, settings.max_body, ledger)
-        try:
-            lowered = lower(body, settings, ledger, compact=compact)
-            return cls(client, body, lowered, settings, ledger, compact=compact, seed=seed, now=now)
-        except RecursionError:
-            raise ClientError("The request is nested too deeply.", code="invalid_json") from None
+        lowered = lower(body, settings, ledger, compact=compact)
+        return cls(client, body, lowered, settings, ledger, compact=compact, seed=seed, now=now)
 
     def path(self, asked: str) -> str:
         """The path that the client asked → the path at the backend, both without a query."""

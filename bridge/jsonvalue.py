@@ -12,6 +12,10 @@ import math
 type JSON = bool | int | float | str | list[JSON] | dict[str, JSON] | None
 type Object = dict[str, JSON]
 
+MAX_DEPTH = 200
+"""Objects and lists inside one another that are read: no request has a tenth of it. Python's own limit depends on its
+version and on the stack, so what it refuses in one place it would let pass in another."""
+
 
 def parse(data: bytes | str, *, unique: bool = False) -> JSON:
     """JSON text → value; `ValueError` for what is not JSON, not UTF-8, too deep, or beyond a double.
@@ -23,7 +27,10 @@ def parse(data: bytes | str, *, unique: bool = False) -> JSON:
     try:
         value: JSON = (_UNIQUE if unique else _DECODER).decode(data)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
+    # Few brackets cannot nest deeply: counting them spares most events the walk.
+    if data.count("[") + data.count("{") > MAX_DEPTH and _is_too_deep(value):
+        raise ValueError(_TOO_DEEP)
     return value
 
 
@@ -60,6 +67,19 @@ def as_index(value: JSON) -> int | None:
 def without(value: Object, *keys: str) -> Object:
     """A copy that lacks `keys`."""
     return {key: entry for key, entry in value.items() if key not in keys}
+
+
+_TOO_DEEP = f"more than {MAX_DEPTH} objects and lists inside one another"
+
+
+def _is_too_deep(value: JSON) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
+        entries = (entry for node in level for entry in (node.values() if isinstance(node, dict) else node))
+        level = [entry for entry in entries if isinstance(entry, (dict, list))]
+    return bool(level)
 
 
 def _refuse(constant: str) -> JSON:
