@@ -10,19 +10,20 @@ import difflib
 import logging
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
-from mitmproxy import command, ctx, exceptions, flowfilter, http
+from mitmproxy import command, ctx, exceptions, flowfilter, http, types
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
-from bridge import flows, proxycore, sse
+from bridge import fixtures, flows, proxycore, sse
 from bridge.checking import Result, check
 from bridge.errors import BackendError, ClientError, error_body
 from bridge.exchange import Mode
 from bridge.ledger import Rule, summary
-from bridge.playback import Playback, play
+from bridge.playback import Playback, respond
 from bridge.settings import PREFIX, Backend, Settings
 
 logger = logging.getLogger("bridge")
@@ -38,6 +39,7 @@ class Bridge:
         self._told: set[tuple[str, str, str]] = set()
         self._playback: Playback | None = None
         self._checked: list[Result] = []
+        self._recorded: list[http.HTTPFlow] = []
 
     def load(self, loader: Loader) -> None:
         """Register the options; one that is given twice ends the start, as any error in the log does."""
@@ -76,8 +78,13 @@ class Bridge:
             ctx.options.update(connection_strategy="lazy")
 
     def done(self) -> None:
-        """Leave mitmproxy as it was; a check that found differences ends mitmdump with an error."""
+        """Leave mitmproxy as it was; a check that found differences, or a fixture that failed, ends mitmdump with 1."""
         proxycore.uninstall()
+        try:
+            if self._settings.fixture:
+                self._write_fixture(self._recorded, self._settings.fixture)
+        except exceptions.CommandError as error:
+            raise SystemExit(f"bridge: {error}") from None
         if self._checked:
             different = sum(result.different for result in self._checked)
             logger.info(f"bridge: checked {len(self._checked)} flows, {different} with differences")
@@ -90,6 +97,11 @@ class Bridge:
         for number, flow in enumerate(flows_to_check, 1):
             if isinstance(flow, http.HTTPFlow):
                 self._check(flow, number)
+
+    @command.command("bridge.fixture")  # type: ignore[untyped-decorator]
+    def fixture(self, flows_to_write: Sequence[Flow], path: types.Path) -> None:
+        """Write flows as a recording that holds nothing personal, and what is expected of them beside it."""
+        self._write_fixture([flow for flow in flows_to_write if isinstance(flow, http.HTTPFlow)], path)
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
         """Speak HTTP/1.1 to the backend: a keepalive cannot be put into an answer over HTTP/2."""
@@ -143,7 +155,7 @@ class Bridge:
         """Lift an answer that came whole; keep what was said."""
         session = self._sessions.pop(flow.id, None)
         if session is None:
-            self._check_recorded(flow)
+            self._read(flow)
             if flow.live and flows.wants_models(flow):
                 flows.add_models(flow)
             return
@@ -158,7 +170,7 @@ class Bridge:
             session.exchange.ledger.add(Rule.FAILED, "broken off")
             self._finish(flow, session)
         else:
-            self._check_recorded(flow)
+            self._read(flow)
 
     def rescue(self, flow: http.HTTPFlow, message: str, begun: bool) -> proxycore.Rescue | None:
         """What the client of a bridged flow gets when its backend breaks off."""
@@ -200,20 +212,24 @@ class Bridge:
         if isinstance(turn, str):
             flow.response = flows.refuse(404, error_body(turn, "invalid_request_error", "no_recorded_turn"))
             return
-        try:
-            answer = play(session.exchange, turn)
-        except BackendError as error:
-            flow.response = flows.backend_failure(f"The recorded answer cannot be used: {error}.")
-        else:
-            flow.response = http.Response.make(turn.status)
-            flows.answer(flow.response, answer)
+        flow.response = respond(session.exchange, turn)
 
-    def _check_recorded(self, flow: http.HTTPFlow) -> None:
-        if self._settings.check and not flow.live and self._is_recorded(flow):
+    def _read(self, flow: http.HTTPFlow) -> None:
+        """A flow from a recording."""
+        if flow.live or not (flows.load(flow) or flowfilter.match(self._filter, flow)):
+            return
+        if self._settings.fixture:
+            self._recorded.append(flow)
+        if self._settings.check:
             self._checked.append(self._check(flow, len(self._checked) + 1))
 
-    def _is_recorded(self, flow: http.HTTPFlow) -> bool:
-        return flows.load(flow) is not None or bool(flowfilter.match(self._filter, flow))
+    def _write_fixture(self, recorded: Sequence[http.HTTPFlow], path: str) -> None:
+        target = Path(path).expanduser()
+        try:
+            report = fixtures.write(recorded, target, self._settings)
+        except OSError as error:
+            raise exceptions.CommandError(f"{path} cannot be written: {error.strerror}") from None
+        logger.info(f"bridge: {target}: {report}")
 
     def _check(self, flow: http.HTTPFlow, number: int) -> Result:
         result = check(flow, self._settings)

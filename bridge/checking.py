@@ -11,7 +11,7 @@ from bridge.diff import first_difference
 from bridge.errors import ClientError
 from bridge.exchange import COMPACT, Exchange
 from bridge.jsonvalue import JSON, Object, parse
-from bridge.playback import Turn, play
+from bridge.playback import respond, turn_of
 from bridge.settings import Backend, Settings
 from bridge.sse import Reader
 
@@ -43,23 +43,20 @@ def check(flow: HTTPFlow, settings: Settings) -> Result:
     except ClientError as error:
         return Result(f"request: refused: {error.message}", different=True)
     asked = _compare("request", parse(flow.request.content or b"null"), parse(exchange.request))
-    answered = _check_answer(flow, exchange, stored)
+    answered = _check_answer(flow, exchange)
     return Result(f"{asked.text}, {answered.text}", asked.different or answered.different)
 
 
-def _check_answer(flow: HTTPFlow, exchange: Exchange, stored: dict[str, JSON]) -> Result:
-    heard = stored.get("backend_response")
-    if not isinstance(heard, bytes) or not heard or not flow.response or flow.response.raw_content is None:
+def _check_answer(flow: HTTPFlow, exchange: Exchange) -> Result:
+    turn = turn_of(flow, 0)
+    if turn is None or not flow.response or flow.response.raw_content is None:
         return Result("no answer was kept")
-    answer = flows.unpack(heard)
-    broken = flow.error.msg if flow.error else ""
-    status, content_type = stored.get("status", 200), stored.get("content_type", "")
-    assert isinstance(status, int)
-    turn = Turn(0, "", None, answer, (), status, str(content_type), broken, exchange.backend)
-    made = play(exchange, turn).body
-    if made == flow.response.raw_content:
+    made = respond(exchange, turn)
+    if made.status_code != flow.response.status_code:
+        return Result(f"response differs at status: {flow.response.status_code} → {made.status_code}", different=True)
+    if made.raw_content == flow.response.raw_content:
         return Result("response equal")
-    return _compare("response", _value(flow.response.raw_content), _value(made))
+    return _compare("response", _value(flow.response.raw_content), _value(made.raw_content or b""))
 
 
 def _check_unbridged(flow: HTTPFlow, settings: Settings) -> Result:

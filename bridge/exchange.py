@@ -116,6 +116,7 @@ class Exchange:
         """Whether the answer left piece by piece."""
         self.status = 0
         self.content_type = ""
+        self.retry_after = ""
         """The head of the backend's answer, once there is one."""
         self.fault: Exception | None = None
         """What went wrong inside the bridge during a stream."""
@@ -166,7 +167,7 @@ class Exchange:
     def begin(self, status: int, content_type: str, encoding: str = "", retry_after: str = "") -> Mode:
         """The head of the answer; raises `BackendError` for an encoding that nobody knows."""
         self.ledger.answering = True
-        self.status, self.content_type, self._retry_after = status, content_type, retry_after
+        self.status, self.content_type, self.retry_after = status, content_type, retry_after
         try:
             self._decoder = Decoder(encoding)
         except UnknownEncodingError as error:
@@ -207,7 +208,7 @@ class Exchange:
         answer = Answer(self._unpack_all(data), content_type)
         self.ledger.add(Rule.FAILED, f"HTTP {self.status}")
         if self._settings.backend is Backend.CHAT and self.status >= 400:
-            status, body = lift_error(self.status, answer.body, self._retry_after)
+            status, body = lift_error(self.status, answer.body, self.retry_after)
             answer = Answer(dump(body).encode(), JSON_TYPE, status)
         self.said.add(answer.body)
         return answer

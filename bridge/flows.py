@@ -42,7 +42,8 @@ class Session:
     answered: bool = False
     """Whether the answer stands already, made of a recorded one."""
     chunks: list[list[int]] = field(default_factory=list)
-    """[milliseconds since the first, bytes] of each piece of the backend's stream that was kept."""
+    """[milliseconds since the first, bytes] of each piece of the backend's stream that was kept; 0 bytes stand for what
+    was said to keep the client waiting."""
     spoke: bool = False
     """Whether the client has heard an event since somebody last asked; a comment does not count for Codex."""
     timer: asyncio.Task[None] | None = None
@@ -51,14 +52,23 @@ class Session:
     def pieces(self, data: bytes) -> Sequence[bytes]:
         """A stream callable. mitmproxy ends the body on `b""` in mid-stream: "nothing yet" is an empty list."""
         if data is proxycore.TICK:
-            return self.exchange.tick()
-        before, now = self.exchange.heard.size, time.monotonic()
+            return self._ticked(self.exchange.tick())
+        before = self.exchange.heard.size
         left = self.exchange.feed(data) if data else self.exchange.close()
         if size := self.exchange.heard.size - before:
-            self._first = self._first or now
-            self.chunks.append([round((now - self._first) * 1000), size])
+            self._note(size)
         self.spoke |= any(not piece.startswith(b":") for piece in left)
         return left
+
+    def _ticked(self, left: list[bytes]) -> list[bytes]:
+        if left:
+            self._note(0)
+        return left
+
+    def _note(self, size: int) -> None:
+        now = time.monotonic()
+        self._first = self._first or now
+        self.chunks.append([round((now - self._first) * 1000), size])
 
     async def keep_alive(self, flow: http.HTTPFlow, seconds: int) -> None:
         """Whenever the client has heard nothing for that long, send it something."""
@@ -206,7 +216,8 @@ def keep(flow: http.HTTPFlow, exchange: Exchange, chunks: list[list[int]] | None
     flow.metadata[KEY] |= {
         "status": exchange.status,
         "content_type": exchange.content_type,
-        "backend_response": pack(exchange.heard.bytes(), exchange.keep),
+        "retry_after": exchange.retry_after,
+        "backend_response": pack(exchange.heard.bytes(), exchange.keep) if exchange.status else None,
         "chunks": chunks or [],
     }
     if flow.response and exchange.streamed and flow.response.stream:
@@ -232,9 +243,9 @@ def load(flow: http.HTTPFlow) -> dict[str, Any] | None:
     return stored if isinstance(stored, dict) and stored.get("version") == VERSION else None
 
 
-def pack(data: bytes, limit: int) -> bytes:
-    """A body, packed; nothing of one that is longer than the limit."""
-    return zlib.compress(data) if 0 < len(data) <= limit else b""
+def pack(data: bytes, limit: int) -> bytes | None:
+    """A body, packed; None for one that is longer than the limit, and for every one where nothing is to be kept."""
+    return zlib.compress(data) if limit and len(data) <= limit else None
 
 
 def unpack(packed: bytes | None) -> bytes:

@@ -12,10 +12,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from mitmproxy import exceptions, io
-from mitmproxy.http import HTTPFlow
+from mitmproxy.http import HTTPFlow, Response
 
 from bridge import flows
 from bridge.diff import first_difference
+from bridge.errors import BackendError
 from bridge.exchange import Answer, Exchange, Mode
 from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, dump, parse, without
 from bridge.settings import Backend
@@ -33,12 +34,13 @@ class Turn:
     request: JSON
     answer: bytes
     chunks: tuple[int, ...]
-    """Sizes of the pieces in which the answer came, as far as they were kept."""
+    """Sizes of the pieces in which the answer came, as far as they were kept; 0 for what kept the client waiting."""
     status: int
     content_type: str
     broken: str
     """Why the answer broke off, if it did."""
     backend: Backend
+    retry_after: str = ""
 
 
 class Playback:
@@ -68,7 +70,7 @@ class Playback:
                 f"bridge_replay: {path} was recorded in format {version}, this bridge knows {flows.VERSION}. "
                 "Record it again, or use the bridge that it was made with."
             )
-        turns = [turn for number, flow in enumerate(recorded, 1) if (turn := _turn(flow, number))]
+        turns = [turn for number, flow in enumerate(recorded, 1) if (turn := turn_of(flow, number))]
         if not turns:
             raise ValueError(f"bridge_replay: {path} holds no bridged flow with its bodies.")
         if other := next((turn.backend for turn in turns if turn.backend is not backend), None):
@@ -105,18 +107,30 @@ class Playback:
 
 def play(exchange: Exchange, turn: Turn) -> Answer:
     """The client's answer, made by today's lift of the recorded one, fed as it came."""
-    mode = exchange.begin(turn.status, turn.content_type)
+    mode = exchange.begin(turn.status, turn.content_type, retry_after=turn.retry_after)
     if mode is Mode.PASS:
         return exchange.passed(turn.answer, turn.content_type)
     if mode is Mode.WHOLE:
         return exchange.whole(turn.answer, turn.content_type)
     left: list[bytes] = []
     start = 0
-    for size in (*turn.chunks, len(turn.answer)):
-        left += exchange.feed(turn.answer[start : start + size]) if turn.answer[start : start + size] else []
+    for size in turn.chunks:
+        left += exchange.feed(turn.answer[start : start + size]) if size else exchange.tick()
         start += size
+    left += exchange.feed(turn.answer[start:])
     left += exchange.fail(turn.broken) if turn.broken else exchange.close()
     return Answer(b"".join(left), CONTENT_TYPE)
+
+
+def respond(exchange: Exchange, turn: Turn) -> Response:
+    """The response that the client gets, be the recorded answer readable or not."""
+    try:
+        answer = play(exchange, turn)
+    except BackendError as error:
+        return flows.backend_failure(f"The backend's answer cannot be used: {error}.")
+    response = Response.make(turn.status, headers={"content-type": turn.content_type} if turn.content_type else {})
+    flows.answer(response, answer)
+    return response
 
 
 def content_of(request: bytes) -> JSON:
@@ -134,7 +148,8 @@ def thread_of(client: bytes) -> str:
     return as_text(as_object(body.get("client_metadata")).get("thread_id"))
 
 
-def _turn(flow: HTTPFlow, number: int) -> Turn | None:
+def turn_of(flow: HTTPFlow, number: int) -> Turn | None:
+    """What a bridged flow kept of its backend; None where that is not enough to play it."""
     stored = flows.load(flow)
     client = flows.unpack(stored.get("client_request")) if stored else b""
     if stored is None or not client or not stored.get("backend_response"):
@@ -149,6 +164,7 @@ def _turn(flow: HTTPFlow, number: int) -> Turn | None:
         stored.get("content_type", ""),
         flow.error.msg if flow.error else "",
         Backend(stored["backend"]),
+        stored.get("retry_after", ""),
     )
 
 

@@ -262,6 +262,20 @@ class Settings(BaseModel):
         default=False,
         description="With -nr: lower and lift each flow of the recording again, and say what differs from it.",
     )
+    fixture: str = Field(
+        default="",
+        description="With -nr: write the recording's bridged turns, scrubbed, to this file, and what is expected of "
+        "them beside it.",
+    )
+    fixture_payloads: bool = Field(
+        default=False,
+        description="Leave what calls and outputs hold in a fixture, but for what looks personal in it.",
+    )
+    fixture_prose: bool = Field(
+        default=False,
+        description="Leave instructions, descriptions, grammars and messages in a fixture, but for what looks personal "
+        "in them.",
+    )
     keep_bodies: ByteSize = Field(
         default=ByteSize(16 << 20),
         description="How much of each body a flow keeps, for views, recordings and replay (16MiB, …); 0 keeps none.",

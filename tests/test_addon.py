@@ -423,7 +423,7 @@ def test_keeping_no_bodies() -> None:
     assert input_of(got.events) == PAYLOAD
     assert flow.response
     assert flow.response.raw_content is None
-    assert (flow.metadata["bridge"]["client_request"], flow.metadata["bridge"]["backend_response"]) == (b"", b"")
+    assert (flow.metadata["bridge"]["client_request"], flow.metadata["bridge"]["backend_response"]) == (None, None)
 
 
 def test_a_replayed_flow_is_lowered_afresh() -> None:

@@ -9,33 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mitmproxy import io
 from mitmproxy.http import HTTPFlow
 from mitmproxy.test.tflow import tflow
 
-from bridge import flows
+from bridge import flows, proxycore
 from bridge.checking import check
 from bridge.diff import first_difference
 from bridge.exchange import Exchange
 from bridge.playback import Playback, content_of
 from bridge.settings import Backend, Settings
+from bridge.sse import frame
 from tests.support.backend import CUT, Reply, Script, backend, stream, whole
 from tests.support.proxy import ADDON, Proxy, proxy, reloaded
-from tests.support.recordings import FOLDER, load
+from tests.support.recordings import FOLDER, load, recorded, written
 from tests.test_addon import ASK, EVENTS, RESPONSE, input_of, last_flow, streams
 
 CODE_MODE = FOLDER / "codex-0.171.0-code-mode.mitm"
 CHAT = FOLDER / "codex-0.171.0-code-mode-chat.mitm"
 NOWHERE = "http://127.0.0.1:9"
-
-
-def written(path: Path, *recorded: HTTPFlow) -> str:
-    """A recording of flows."""
-    with path.open("wb") as file:
-        writer = io.FlowWriter(file)
-        for flow in recorded:
-            writer.add(flow)
-    return str(path)
 
 
 def client_of(flow: HTTPFlow) -> Any:
@@ -210,6 +201,27 @@ class TestCheck:
                 between.post(ASK)
                 flow = reloaded(last_flow(between))
             assert check(flow, Settings()).text == "request equal, response equal"
+
+    def test_another_status_is_named(self) -> None:
+        flow = load(CODE_MODE)[0]
+        assert flow.response
+        flow.response.status_code = 502
+        assert check(flow, Settings()).text == "request equal, response differs at status: 502 → 200"
+
+    def test_what_kept_the_client_waiting_is_said_again(self) -> None:
+        flow = recorded({"model": "m", "stream": True, "input": "hi"}, b"")
+        exchange = flows.open_exchange(flow, Settings())
+        exchange.begin(200, "text/event-stream")
+        session = flows.Session(exchange)
+        created = frame({"type": "response.created", "response": {"id": "r", "status": "in_progress"}}, named=True).raw
+        said = [*session.pieces(created), *session.pieces(proxycore.TICK), *session.pieces(b"")]
+        assert b"".join(said).count(b"event: response.in_progress") == 1
+        assert session.pieces(proxycore.TICK) == []
+        assert [size for _, size in session.chunks] == [len(created), 0]
+        assert flow.response
+        flow.response.content = b"".join(said)
+        flows.keep(flow, exchange, session.chunks)
+        assert check(flow, Settings()).text == "request equal, response equal"
 
     def test_what_was_not_kept_is_said(self) -> None:
         with backend(streams) as running, proxy(running.url) as between:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from mitmproxy.http import HTTPFlow
 
-from bridge import flows
 from bridge.exchange import Exchange
+from bridge.expected import expected_of
 from tests.support import strict, strict_chat
-from tests.support.recordings import FOLDER, expected_of, load, settings_of
+from tests.support.recordings import FOLDER, bodies, load, settings_of
 
 RECORDINGS = sorted(FOLDER.glob("*.mitm"))
 SECRETS = re.compile(r"/(?:tmp|work)/|/root/(?!kid)|sk-[a-z0-9]|bearer|authorization|[\w.]+@[\w.]+\.\w+", re.IGNORECASE)
@@ -26,19 +26,6 @@ def turns() -> list[Any]:
         for path in RECORDINGS
         for number, flow in enumerate(load(path), 1)
     ]
-
-
-def bodies(flow: HTTPFlow) -> dict[str, bytes]:
-    """The four bodies."""
-    stored = flows.load(flow)
-    assert stored
-    assert flow.response
-    return {
-        "client request": flows.unpack(stored["client_request"]),
-        "backend request": flow.request.content or b"",
-        "backend response": flows.unpack(stored["backend_response"]),
-        "client response": flow.response.content or b"",
-    }
 
 
 def reopened(flow: HTTPFlow) -> Exchange:

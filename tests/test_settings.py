@@ -59,6 +59,9 @@ class TestDefaults:
             "body": (),
             "model": "",
             "stream": True,
+            "fixture": "",
+            "fixture_payloads": False,
+            "fixture_prose": False,
             "keep_bodies": 16 * 1024 * 1024,
         }
 
@@ -99,6 +102,9 @@ class TestSpec:
         ("name", "kind", "default", "choices"),
         [
             ("max_body", str, "64MiB", None),
+            ("fixture", str, "", None),
+            ("fixture_payloads", str, "false", ["true", "false"]),
+            ("fixture_prose", str, "false", ["true", "false"]),
             ("keep_bodies", str, "16MiB", None),
             ("stream", str, "true", ["true", "false"]),
             ("keepalive", str, "15", None),

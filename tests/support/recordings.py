@@ -1,4 +1,4 @@
-"""The recordings of `recordings/`, and what is expected of each of their flows."""
+"""The recordings of `recordings/`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from mitmproxy import io
-from mitmproxy.http import HTTPFlow
+from mitmproxy.http import HTTPFlow, Request
+from mitmproxy.test.tflow import tflow
 
 from bridge import flows
+from bridge.playback import Turn, respond
 from bridge.settings import Settings
+from bridge.sse import CONTENT_TYPE
 
 FOLDER = Path(__file__).parents[2] / "recordings"
 
@@ -21,26 +24,6 @@ def load(path: Path) -> list[HTTPFlow]:
         return [flow for flow in io.FlowReader(file).stream() if isinstance(flow, HTTPFlow)]
 
 
-def expected_of(flow: HTTPFlow) -> dict[str, Any]:
-    """One turn, as a person would check it: tools, what the model called, what Codex got, which rules fired."""
-    stored = flows.load(flow)
-    assert stored
-    assert flow.response
-    sent = json.loads(flow.request.content or b"")
-    chat = stored["backend"] == "chat"
-    heard = flows.unpack(stored["backend_response"])
-    return {
-        "path": flow.request.path,
-        "model": sent["model"],
-        "tools": [(tool["function"] if chat else tool)["name"] for tool in sent.get("tools", [])],
-        "input": [_shown(item) for item in sent["messages" if chat else "input"]],
-        "backend": _said(heard) if chat else _done(heard),
-        "client": _done(flow.response.content or b""),
-        "end": _events(flow.response.content or b"")[-1]["type"],
-        "ledger": [f"{entry['side']} {entry['rule']} {entry['count']} {entry['what']}" for entry in stored["ledger"]],
-    }
-
-
 def settings_of(flow: HTTPFlow) -> Settings:
     """The settings that a flow was recorded with."""
     stored = flows.load(flow)
@@ -48,33 +31,39 @@ def settings_of(flow: HTTPFlow) -> Settings:
     return Settings.from_options({"backend": stored["backend"]})
 
 
-def _shown(item: dict[str, Any]) -> str:
-    shown = [str(item[key]) for key in ("type", "role", "name", "call_id", "tool_call_id") if key in item]
-    calls = [f"{call['function']['name']} {call['id']}" for call in item.get("tool_calls", [])]
-    return " ".join(shown + (["reasoning"] if "reasoning_content" in item else []) + calls)
+def written(path: Path, *recorded: HTTPFlow) -> str:
+    """A recording of flows."""
+    with path.open("wb") as file:
+        writer = io.FlowWriter(file)
+        for flow in recorded:
+            writer.add(flow)
+    return str(path)
 
 
-def _said(body: bytes) -> dict[str, Any]:
-    """What the deltas of a chat stream add up to."""
-    said: dict[str, Any] = {"reasoning": "", "content": "", "calls": {}, "finish": None}
-    for event in _events(body):
-        for choice in event["choices"]:
-            delta = choice["delta"]
-            said["reasoning"] += delta.get("reasoning_content") or ""
-            said["content"] += delta.get("content") or ""
-            said["finish"] = choice["finish_reason"] or said["finish"]
-            for call in delta.get("tool_calls", []):
-                named = said["calls"].setdefault(str(call["index"]), {"name": "", "arguments": ""})
-                named["name"] += call["function"].get("name", "")
-                named["arguments"] += call["function"].get("arguments", "")
-    return said
+def recorded(
+    body: Any, answer: bytes, settings: Settings | None = None, *, status: int = 200, kind: str = CONTENT_TYPE
+) -> HTTPFlow:
+    """A flow as the addon leaves it: a client's request, lowered, and a backend's answer, lifted."""
+    flow = tflow(req=Request.make("POST", "http://127.0.0.1:8000/v1/responses", json.dumps(body)))
+    flow.request.timestamp_start = 1_700_000_000.0
+    exchange = flows.open_exchange(flow, settings or Settings())
+    flows.send(flow, exchange)
+    sizes = [7, max(0, len(answer) - 7)]
+    turn = Turn(1, "", None, answer, tuple(sizes), status, kind, "", exchange.backend)
+    flow.response = respond(exchange, turn)
+    flow.response.timestamp_start, flow.response.timestamp_end = 1_700_000_001.0, 1_700_000_002.0
+    flows.keep(flow, exchange, [[0, sizes[0]], [5, sizes[1]]])
+    return flow
 
 
-def _events(body: bytes) -> list[dict[str, Any]]:
-    return [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]
-
-
-def _done(body: bytes) -> list[dict[str, Any]]:
-    items = [event["item"] for event in _events(body) if event["type"] == "response.output_item.done"]
-    shown = ("type", "name", "namespace", "call_id", "arguments", "input")
-    return [{key: item[key] for key in shown if key in item} for item in items]
+def bodies(flow: HTTPFlow) -> dict[str, bytes]:
+    """The four bodies."""
+    stored = flows.load(flow)
+    assert stored
+    assert flow.response
+    return {
+        "client request": flows.unpack(stored["client_request"]),
+        "backend request": flow.request.content or b"",
+        "backend response": flows.unpack(stored["backend_response"]),
+        "client response": flow.response.content or b"",
+    }

@@ -1,0 +1,1 @@
+"""Scrubbing: bodies → bodies of the same shape that hold nothing of whoever made them."""
