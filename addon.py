@@ -8,23 +8,32 @@ from __future__ import annotations
 import asyncio
 import difflib
 import logging
+import sys
 import traceback
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
-from mitmproxy import command, ctx, exceptions, flowfilter, http, types
+from mitmproxy import contentviews, ctx, exceptions, flowfilter, http
 from mitmproxy.addonmanager import Loader
-from mitmproxy.flow import Flow
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
-from bridge import fixtures, flows, proxycore, sse
+import bridge
+
+if bridge.is_stale():
+    # mitmproxy runs this file again when it is touched, and only this file: the rest of the package must follow.
+    for name in [name for name in sys.modules if name.partition(".")[0] == bridge.__name__]:
+        del sys.modules[name]
+
+from bridge import flows, proxycore, sse
 from bridge.checking import Result, check
+from bridge.commands import Commands, write_fixture
 from bridge.errors import BackendError, ClientError, error_body
-from bridge.exchange import Mode
+from bridge.exchange import Exchange, Mode
 from bridge.ledger import Rule, summary
 from bridge.playback import Playback, respond
-from bridge.settings import PREFIX, Backend, Settings
+from bridge.settings import PREFIX, Backend, Settings, Verbosity
+from bridge.views import console
+from bridge.views.contentviews import views
 
 logger = logging.getLogger("bridge")
 
@@ -42,7 +51,9 @@ class Bridge:
         self._recorded: list[http.HTTPFlow] = []
 
     def load(self, loader: Loader) -> None:
-        """Register the options; one that is given twice ends the start, as any error in the log does."""
+        """Register the options and the views; an option given twice ends the start, as any error in the log does."""
+        for view in views(self.live, console.previous):
+            contentviews.add(view)
         for name, kind, default, text, choices in Settings.spec():
             if kind is str and flows.forget_repeated(PREFIX + name):
                 logger.error(f"{PREFIX}{name} is given more than once.")
@@ -78,11 +89,13 @@ class Bridge:
             ctx.options.update(connection_strategy="lazy")
 
     def done(self) -> None:
-        """Leave mitmproxy as it was; a check that found differences, or a fixture that failed, ends mitmdump with 1."""
+        """Leave mitmproxy as it was; differences that a check found, or a fixture that failed, end mitmdump with 1."""
         proxycore.uninstall()
+        if self._sessions and not ctx.master.should_exit.is_set():
+            ctx.master.addons.add(_Leftovers(self, self._sessions))
         try:
             if self._settings.fixture:
-                self._write_fixture(self._recorded, self._settings.fixture)
+                write_fixture(self._recorded, self._settings.fixture, self._settings)
         except exceptions.CommandError as error:
             raise SystemExit(f"bridge: {error}") from None
         if self._checked:
@@ -90,18 +103,6 @@ class Bridge:
             logger.info(f"bridge: checked {len(self._checked)} flows, {different} with differences")
             if different:
                 raise SystemExit(1)
-
-    @command.command("bridge.check")  # type: ignore[untyped-decorator]
-    def check(self, flows_to_check: Sequence[Flow]) -> None:
-        """Lower and lift flows again with today's settings, and say what differs; nothing is sent."""
-        for number, flow in enumerate(flows_to_check, 1):
-            if isinstance(flow, http.HTTPFlow):
-                self._check(flow, number)
-
-    @command.command("bridge.fixture")  # type: ignore[untyped-decorator]
-    def fixture(self, flows_to_write: Sequence[Flow], path: types.Path) -> None:
-        """Write flows as a recording that holds nothing personal, and what is expected of them beside it."""
-        self._write_fixture([flow for flow in flows_to_write if isinstance(flow, http.HTTPFlow)], path)
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
         """Speak HTTP/1.1 to the backend: a keepalive cannot be put into an answer over HTTP/2."""
@@ -172,6 +173,15 @@ class Bridge:
         else:
             self._read(flow)
 
+    def live(self, flow: http.HTTPFlow) -> Exchange | None:
+        """The exchange of a flow that is on its way."""
+        session = self._sessions.get(flow.id)
+        return session.exchange if session else None
+
+    def settings(self) -> Settings:
+        """Those of today."""
+        return self._settings
+
     def rescue(self, flow: http.HTTPFlow, message: str, begun: bool) -> proxycore.Rescue | None:
         """What the client of a bridged flow gets when its backend breaks off."""
         session = self._sessions.get(flow.id)
@@ -197,6 +207,7 @@ class Bridge:
         except ClientError as error:
             logger.warning(f"bridge: refused with {error.status}: {error.param or error.code}")
             flow.response = flows.refuse(error.status, error.body())
+            flows.mark_refused(flow, error)
         except Exception as fault:
             self._report(fault)
             message = f"The bridge cannot lower this request ({type(fault).__name__}); it was not sent."
@@ -222,14 +233,6 @@ class Bridge:
             self._recorded.append(flow)
         if self._settings.check:
             self._checked.append(self._check(flow, len(self._checked) + 1))
-
-    def _write_fixture(self, recorded: Sequence[http.HTTPFlow], path: str) -> None:
-        target = Path(path).expanduser()
-        try:
-            report = fixtures.write(recorded, target, self._settings)
-        except OSError as error:
-            raise exceptions.CommandError(f"{path} cannot be written: {error.strerror}") from None
-        logger.info(f"bridge: {target}: {report}")
 
     def _check(self, flow: http.HTTPFlow, number: int) -> Result:
         result = check(flow, self._settings)
@@ -271,7 +274,11 @@ class Bridge:
             if warning not in self._told:
                 self._told.add(warning)
                 logger.warning(f"bridge: {entry.rule} {entry.what}: {entry.warning}")
-        logger.info(f"bridge: {summary(exchange.ledger)}")
+        told = summary(exchange.ledger)
+        flows.annotate(flow, exchange.ledger)
+        verbosity = self._settings.verbosity
+        if verbosity is not Verbosity.QUIET:
+            logger.info("\n".join([f"bridge: {told}", *console.details(flow, verbosity)]))
 
     def _hint(self, flow: http.HTTPFlow) -> None:
         assert flow.response
@@ -288,4 +295,29 @@ class Bridge:
         logger.error(f"bridge: fault: {type(fault).__name__} at {where.filename}:{where.lineno}")
 
 
-addons = [Bridge()]
+class _Leftovers:
+    """The flows that were on their way when the addon was loaded anew: they end with the code that they began with."""
+
+    def __init__(self, bridge: Bridge, sessions: Mapping[str, flows.Session]) -> None:
+        self.name = f"bridge-{id(bridge)}"
+        self._bridge = bridge
+        self._sessions = sessions
+
+    def responseheaders(self, flow: http.HTTPFlow) -> None:
+        """As if nothing had happened."""
+        if flow.id in self._sessions:
+            self._bridge.responseheaders(flow)
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        """As if nothing had happened."""
+        if flow.id in self._sessions:
+            self._bridge.response(flow)
+
+    def error(self, flow: http.HTTPFlow) -> None:
+        """As if nothing had happened."""
+        if flow.id in self._sessions:
+            self._bridge.error(flow)
+
+
+_bridge = Bridge()
+addons = [_bridge, Commands(_bridge.settings, _bridge.live)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bridge.jsonvalue import JSON, Object, as_index, as_text
+from bridge.jsonvalue import JSON, Object, as_index, as_object, as_text, parse
 
 
 class ClientError(Exception):
@@ -37,6 +37,18 @@ def error_body(message: str, kind: str, code: str, param: str | None = None) -> 
 def as_error(value: JSON) -> Object:
     """An error as backends say it, an object or a string → the object."""
     return value if isinstance(value, dict) else {"message": as_text(value)}
+
+
+def name_overflow(body: bytes) -> Object | None:
+    """An error body that says only in words that the context is full → the same with its code; None for any other."""
+    try:
+        value = as_object(parse(body))
+    except ValueError:
+        return None
+    error = as_object(value.get("error"))
+    if isinstance(error.get("code"), str) or code_of(error) != "context_length_exceeded":
+        return None
+    return {**value, "error": {**error, "code": "context_length_exceeded"}}
 
 
 BY_STATUS = {

@@ -15,7 +15,7 @@ from bridge.chat.errors import lift_error
 from bridge.chat.request import lower_request, tool_names
 from bridge.chat.stream import Asked, ChatStream
 from bridge.encoding import DamagedError, Decoder, TooLargeError, UnknownEncodingError, decode
-from bridge.errors import BackendError, ClientError
+from bridge.errors import BackendError, ClientError, name_overflow
 from bridge.fields import settle
 from bridge.jsonvalue import Object, as_object, as_objects, as_text, dump, parse
 from bridge.ledger import Ledger, Rule
@@ -204,12 +204,18 @@ class Exchange:
         return answer
 
     def passed(self, data: bytes, content_type: str) -> Answer:
-        """An answer that is no success; raises `BackendError`. A Responses backend's keeps its body."""
+        """An answer that is no success; raises `BackendError`. A Responses backend's keeps its body.
+
+        But for one thing: that the context is full, Codex understands by its code only, which vLLM leaves null.
+        """
         answer = Answer(self._unpack_all(data), content_type)
         self.ledger.add(Rule.FAILED, f"HTTP {self.status}")
         if self._settings.backend is Backend.CHAT and self.status >= 400:
             status, body = lift_error(self.status, answer.body, self.retry_after)
             answer = Answer(dump(body).encode(), JSON_TYPE, status)
+        elif named := name_overflow(answer.body):
+            self.ledger.add(Rule.COMPLETED, "error code", "error.code")
+            answer = Answer(dump(named).encode(), content_type)
         self.said.add(answer.body)
         return answer
 

@@ -98,6 +98,7 @@ def _remade(flow: HTTPFlow, scrubber: Scrubber, settings: Settings, number: int,
     flows.send(made, exchange)
     if turn := turn_of(flow, number):
         _answer(flow, made, exchange, turn, scrubber)
+    flows.annotate(made, exchange.ledger)
     if flow.error:
         made.error = Error(_BROKEN, made.request.timestamp_start)
     return made

@@ -19,17 +19,21 @@ from mitmproxy import ctx, flowfilter, http
 from mitmproxy.proxy.mode_specs import ReverseMode
 
 from bridge import proxycore
-from bridge.errors import error_body
+from bridge.errors import ClientError, error_body
 from bridge.exchange import COMPACT, Answer, Exchange, Mode, read_request
 from bridge.jsonvalue import Object, as_object, dump, parse
-from bridge.ledger import Ledger
+from bridge.ledger import Ledger, summary
 from bridge.names import NameTable
 from bridge.settings import Backend, Settings
 from bridge.tools.request import Lowered
 
 KEY = "bridge"
 RULES_KEY = "bridge_rules"
+REFUSED = "refused"
+"""What `bridge_rules` says of a request that was not sent."""
 VERSION = 1
+_MARKERS = (":warning:", ":small_orange_diamond:")
+"""For what is worth a look, and for what every turn of its kind says again."""
 
 
 @dataclass
@@ -44,10 +48,10 @@ class Session:
     chunks: list[list[int]] = field(default_factory=list)
     """[milliseconds since the first, bytes] of each piece of the backend's stream that was kept; 0 bytes stand for what
     was said to keep the client waiting."""
-    spoke: bool = False
-    """Whether the client has heard an event since somebody last asked; a comment does not count for Codex."""
     timer: asyncio.Task[None] | None = None
     _first: float = 0.0
+    _spoke: float = 0.0
+    """When the client last heard an event; a comment does not count for Codex."""
 
     def pieces(self, data: bytes) -> Sequence[bytes]:
         """A stream callable. mitmproxy ends the body on `b""` in mid-stream: "nothing yet" is an empty list."""
@@ -57,7 +61,8 @@ class Session:
         left = self.exchange.feed(data) if data else self.exchange.close()
         if size := self.exchange.heard.size - before:
             self._note(size)
-        self.spoke |= any(not piece.startswith(b":") for piece in left)
+        if any(not piece.startswith(b":") for piece in left):
+            self._spoke = time.monotonic()
         return left
 
     def _ticked(self, left: list[bytes]) -> list[bytes]:
@@ -72,11 +77,14 @@ class Session:
 
     async def keep_alive(self, flow: http.HTTPFlow, seconds: int) -> None:
         """Whenever the client has heard nothing for that long, send it something."""
+        self._spoke = time.monotonic()
         while True:
-            self.spoke = False
-            await asyncio.sleep(seconds)
-            if not self.spoke:
+            silent = time.monotonic() - self._spoke
+            if silent >= seconds:
                 proxycore.tick(flow)
+                self._spoke = time.monotonic()
+            else:
+                await asyncio.sleep(seconds - silent)
 
     def stop(self) -> None:
         """The flow is over."""
@@ -207,6 +215,7 @@ def send(flow: http.HTTPFlow, exchange: Exchange) -> None:
         "sent": stored["sent"] if exchange.edited else _digest(exchange.request),
         "names": exchange.names.data(),
         "compacts": exchange.compacts,
+        "annotated": stored.get("annotated", ["", ""]),
     }
     note(flow, exchange)
 
@@ -223,6 +232,26 @@ def keep(flow: http.HTTPFlow, exchange: Exchange, chunks: list[list[int]] | None
     if flow.response and exchange.streamed and flow.response.stream:
         flow.response.data.content = exchange.said.bytes() if exchange.keep else None
     note(flow, exchange)
+
+
+def annotate(flow: http.HTTPFlow, ledger: Ledger) -> None:
+    """A comment for the flow list and, where something warned, a marker; what a person set stays."""
+    stored = flow.metadata[KEY]
+    comment, marker = stored.get("annotated", ("", ""))
+    says = f"bridge: {summary(ledger)}"
+    marks = _MARKERS[0] if ledger.lost() else _MARKERS[1] if ledger.warnings() else ""
+    if flow.comment in ("", comment):
+        flow.comment = says
+    if flow.marked in ("", marker):
+        flow.marked = marks
+    stored["annotated"] = [says, marks]
+
+
+def mark_refused(flow: http.HTTPFlow, error: ClientError) -> None:
+    """A comment and a marker for a request that was not sent."""
+    flow.comment = flow.comment or f"bridge: refused with {error.status}: {error.param or error.code}"
+    flow.marked = flow.marked or _MARKERS[0]
+    flow.metadata[RULES_KEY] = REFUSED
 
 
 def client_path(flow: http.HTTPFlow) -> str:

@@ -72,13 +72,20 @@ def without(value: Object, *keys: str) -> Object:
 _TOO_DEEP = f"more than {MAX_DEPTH} objects and lists inside one another"
 
 
+_NESTING = frozenset((dict, list))
+
+
 def _is_too_deep(value: JSON) -> bool:
-    level = [value] if isinstance(value, (dict, list)) else []
+    level = [value] if type(value) in _NESTING else []
     for _ in range(MAX_DEPTH):
         if not level:
             return False
-        entries = (entry for node in level for entry in (node.values() if isinstance(node, dict) else node))
-        level = [entry for entry in entries if isinstance(entry, (dict, list))]
+        level = [
+            entry
+            for node in level
+            for entry in (node.values() if type(node) is dict else node)  # type: ignore[union-attr]
+            if type(entry) in _NESTING
+        ]
     return bool(level)
 
 

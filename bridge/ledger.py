@@ -45,6 +45,10 @@ class Rule(StrEnum):
     FAILED = "failed"
 
 
+_DECLARED = (Rule.GRAMMAR, Rule.DROPPED, Rule.IMAGES)
+"""Rules that warn of what a client declares, turn by turn."""
+
+
 @dataclass
 class Entry:
     """One rule that fired: on what, how often, where; `warning` is a sentence for people, or empty."""
@@ -101,6 +105,10 @@ class Ledger:
     def warnings(self) -> list[Entry]:
         """The entries that carry a warning."""
         return [entry for entry in self if entry.warning]
+
+    def lost(self) -> bool:
+        """Whether this one exchange failed or warned, and not of what every turn of its kind declares."""
+        return any(entry.rule is Rule.FAILED or (entry.warning and entry.rule not in _DECLARED) for entry in self)
 
     def data(self) -> list[JSON]:
         """The ledger as plain data, for a flow's metadata."""

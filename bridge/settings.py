@@ -49,6 +49,15 @@ class CustomTools(StrEnum):
     DROP = "drop"
 
 
+class Verbosity(StrEnum):
+    """How much is logged of each exchange."""
+
+    QUIET = "quiet"
+    LINE = "line"
+    LEDGER = "ledger"
+    DIFF = "diff"
+
+
 class HostedTools(StrEnum):
     """What becomes of tools that only OpenAI's own servers run."""
 
@@ -275,6 +284,11 @@ class Settings(BaseModel):
         default=False,
         description="Leave instructions, descriptions, grammars and messages in a fixture, but for what looks personal "
         "in them.",
+    )
+    verbosity: Verbosity = Field(
+        default=Verbosity.LINE,
+        description="What is logged of each exchange: warnings only (quiet), one line (line), every rule that fired "
+        "(ledger), or also all that differs between client and backend (diff).",
     )
     keep_bodies: ByteSize = Field(
         default=ByteSize(16 << 20),

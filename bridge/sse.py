@@ -7,6 +7,7 @@ came in; one that is rewritten keeps its other lines (`id:`, `retry:`, comments)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,6 +17,8 @@ CONTENT_TYPE = "text/event-stream"
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
 _LONGEST_END = 4
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
+_COMMON = re.compile(rb"(?:event: ?([^\r\n]*)\n)?data: ?([^\r\n]*)\n\n")
+"""How nearly every frame looks."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -26,58 +29,64 @@ class Frame:
     raw: bytes
 
     @cached_property
-    def _fields(self) -> list[tuple[bytes, bytes]]:
-        """(name, value) of each line that is a field; a comment has an empty name."""
-        return [
-            (name, value.removeprefix(b" "))
-            for name, _, value in (line.partition(b":") for line in self.raw.removeprefix(_BOM).splitlines() if line)
-        ]
+    def _lines(self) -> tuple[list[bytes], list[bytes]]:
+        """The values of the `event:` lines, and those of the `data:` lines."""
+        if common := _COMMON.fullmatch(self.raw):
+            name, data = common.groups()
+            return ([] if name is None else [name]), [data]
+        fields = [line.partition(b":") for line in self.raw.removeprefix(_BOM).splitlines() if line]
+        names, data_lines = (
+            [value.removeprefix(b" ") for field, _, value in fields if field == wanted]
+            for wanted in (b"event", b"data")
+        )
+        return names, data_lines
 
-    @cached_property
+    @property
     def named(self) -> bool:
         """Whether the frame has an `event:` line."""
-        return any(name == b"event" for name, _ in self._fields)
+        return bool(self._lines[0])
 
-    @cached_property
+    @property
     def has_data(self) -> bool:
         """Whether the frame has a `data:` line, readable or not."""
-        return any(name == b"data" for name, _ in self._fields)
+        return bool(self._lines[1])
 
-    @cached_property
+    @property
     def data(self) -> str | None:
         """The joined `data:` lines; None where there are none, or where they are not UTF-8."""
-        lines = [value for name, value in self._fields if name == b"data"]
+        lines = self._lines[1]
         try:
             return b"\n".join(lines).decode("utf-8") if lines else None
         except UnicodeDecodeError:
             return None
 
-    @cached_property
+    @property
     def is_damaged(self) -> bool:
         """Whether the data begins as a JSON object does, and is none."""
-        unreadable = self.has_data and self.data is None
-        return unreadable or (self._object is None and (self.data or "").lstrip().startswith("{"))
+        if self._object is not None:
+            return False
+        return (self.has_data and self.data is None) or (self.data or "").lstrip().startswith("{")
 
     @cached_property
     def _object(self) -> Object | None:
+        data = self.data
         try:
-            value = parse(self.data) if self.data else None
+            value = parse(data) if data else None
         except ValueError:
             return None
         return value if isinstance(value, dict) else None
 
-    @cached_property
+    @property
     def untyped(self) -> bool:
         """Whether the event's type stands in the `event:` line only, where Codex does not look."""
-        return self.named and self._object is not None and "type" not in self._object
+        return self._object is not None and "type" not in self._object and self.named
 
     @cached_property
     def event(self) -> Object | None:
         """The JSON object in the data, with its type."""
         if not self.untyped:
             return self._object
-        name = [value for name, value in self._fields if name == b"event"][-1]
-        return {"type": name.decode("utf-8", "replace"), **as_object(self._object)}
+        return {"type": self._lines[0][-1].decode("utf-8", "replace"), **as_object(self._object)}
 
     def rewritten(self, event: Object) -> Frame:
         """The same frame with another event in it."""
@@ -122,6 +131,28 @@ class Reader:
         if rest.endswith(b"\r\r"):
             return [Frame(rest)]
         return [Frame(rest + (b"\n" if rest.endswith(b"\n") else b"\n\n"))]
+
+
+def read_all(body: bytes) -> Iterator[tuple[Frame, Object | None]]:
+    """A whole stream → its frames with their events; half of what `Reader` takes for it."""
+    common = list(_COMMON.finditer(body))
+    ends = [0, *(match.end() for match in common)]
+    if ends[-1] == len(body) and all(match.start() == end for match, end in zip(common, ends, strict=False)):
+        datas = [match[2] if match[2].startswith(b"{") else b"null" for match in common]
+        try:
+            # A number behind each event shows that none of them is two, or half of one.
+            values = parse(b"[" + b",".join(data + b",0" for data in datas) + b"]") if datas else []
+        except ValueError:
+            values = []
+        if isinstance(values, list) and len(values) == 2 * len(common) and set(map(repr, values[1::2])) <= {"0"}:
+            for match, value in zip(common, values[::2], strict=True):
+                frame_ = Frame(match[0])
+                typed = isinstance(value, dict) and "type" in value
+                yield frame_, as_object(value) if typed else frame_.event
+            return
+    reader = Reader()
+    for each in (*reader.feed(body), *reader.close()):
+        yield each, each.event
 
 
 def looks_like_sse(body: bytes) -> bool:

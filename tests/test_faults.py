@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import pytest
@@ -313,6 +314,40 @@ class TestChatRequests:
         assert opened.passed(b"", "").body == b""
 
 
+FULL = "This model's maximum context length is 131072 tokens."
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ({"message": FULL, "type": "BadRequestError", "param": None, "code": None}, "context_length_exceeded"),
+        ({"message": FULL, "code": 400}, "context_length_exceeded"),
+        (
+            {"message": "request (9 tokens) is too large", "type": "exceed_context_size_error"},
+            "context_length_exceeded",
+        ),
+        ({"message": FULL, "code": "theirs"}, "theirs"),
+        ({"message": "No.", "code": None}, None),
+    ],
+)
+def test_a_full_context_is_named_on_the_responses_wire_too(error: Any, code: Any) -> None:
+    opened = exchange()
+    opened.begin(400, "application/json")
+    answer = opened.passed(json.dumps({"error": error, "detail": 1}).encode(), "application/json")
+    assert json.loads(answer.body) == {
+        "error": {**error, "code": code} if "code" in error or code else error,
+        "detail": 1,
+    }
+    assert answer.status is None
+
+
+@pytest.mark.parametrize("body", [b"maximum context length", b"[1]", b'{"error":"maximum context length"}'])
+def test_errors_of_another_shape_keep_their_body(body: bytes) -> None:
+    opened = exchange()
+    opened.begin(400, "text/plain")
+    assert opened.passed(body, "text/plain").body == body
+
+
 class TestRequests:
     @pytest.mark.parametrize(
         "data",
@@ -465,21 +500,27 @@ def test_a_silent_http2_backend_gets_no_keepalive() -> None:
     proxycore.tick(flow)
 
 
-def test_a_timer_ticks_only_when_nothing_was_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timer_ticks_when_nothing_was_heard_for_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     from mitmproxy.test.tflow import tflow
 
-    ticks: list[object] = []
-    monkeypatch.setattr(proxycore, "tick", ticks.append)
+    now, ticks = 0.0, []
+    session = Session(chat())
+    spoken = {1.0: b": a comment\n\n", 2.0: b'data: {"choices":[{"delta":{"content":"x"}}]}\n\n'}
 
-    async def run() -> None:
-        session = Session(chat())
-        session.timer = asyncio.create_task(session.keep_alive(tflow(), 0))
-        await asyncio.sleep(0)
-        session.spoke = True
-        await asyncio.sleep(0)
-        assert ticks == []
-        await asyncio.sleep(0)
-        assert len(ticks) == 1
-        session.stop()
+    async def sleep(seconds: float) -> None:
+        """Time passes, and the backend speaks in it."""
+        nonlocal now
+        for when in [when for when in spoken if when <= now + seconds]:
+            now, until = when, now + seconds
+            session.pieces(spoken.pop(when))
+            now, seconds = until, 0.0
+        now += seconds
+        if now > 11:
+            raise asyncio.CancelledError
 
-    asyncio.run(run())
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(proxycore, "tick", lambda _: ticks.append(now))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(session.keep_alive(tflow(), 3))
+    assert ticks == [5.0, 8.0, 11.0]

@@ -62,6 +62,7 @@ class TestDefaults:
             "fixture": "",
             "fixture_payloads": False,
             "fixture_prose": False,
+            "verbosity": "line",
             "keep_bodies": 16 * 1024 * 1024,
         }
 
@@ -105,6 +106,7 @@ class TestSpec:
             ("fixture", str, "", None),
             ("fixture_payloads", str, "false", ["true", "false"]),
             ("fixture_prose", str, "false", ["true", "false"]),
+            ("verbosity", str, "line", ["quiet", "line", "ledger", "diff"]),
             ("keep_bodies", str, "16MiB", None),
             ("stream", str, "true", ["true", "false"]),
             ("keepalive", str, "15", None),

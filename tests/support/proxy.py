@@ -102,6 +102,11 @@ class Proxy:
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(20)
 
+    def command(self, name: str) -> Any:
+        """A command as mitmproxy knows it."""
+        assert self._master
+        return self._master.commands.commands[name]
+
     def set(self, **values: Any) -> None:
         """Change options while it runs."""
         assert self._loop
