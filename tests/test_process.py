@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +14,7 @@ import openai
 import pytest
 
 from tests.support.backend import Asked, Backend, Reply, backend, stream, whole
+from tests.support.process import Dump, mitmdump
 from tests.support.proxy import ADDON
 from tests.support.strict import refusal
 
@@ -35,46 +31,6 @@ CALL: dict[str, Any] = {
     "arguments": json.dumps({"input": PATCH}),
     "status": "completed",
 }
-
-
-@dataclass
-class Dump:
-    """A mitmdump process: its port, and what it printed so far."""
-
-    port: int
-    printed: list[str] = field(default_factory=list)
-
-    def client(self) -> openai.OpenAI:
-        """The SDK, pointed at it."""
-        return openai.OpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key="sk-test", max_retries=0)
-
-
-@contextmanager
-def mitmdump(target: str, *arguments: str) -> Iterator[Dump]:
-    """`mitmdump -s addon.py --mode reverse:target`, until the block ends."""
-    command = [str(Path(sys.executable).parent / "mitmdump"), "-s", str(ADDON), "--mode", f"reverse:{target}"]
-    command += ["--listen-host", "127.0.0.1", "-p", "0", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert process.stdout
-    running = Dump(0)
-    listening = threading.Event()
-
-    def read() -> None:
-        for line in process.stdout or ():
-            running.printed.append(line)
-            if found := re.search(r"listening at 127\.0\.0\.1:(\d+)", line):
-                running.port = int(found[1])
-                listening.set()
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    try:
-        assert listening.wait(30), running.printed
-        yield running
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
-        reader.join(5)
 
 
 def numbered(*events: dict[str, Any]) -> Reply:
