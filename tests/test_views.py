@@ -546,6 +546,14 @@ def test_summary_lines_of_an_answer_with_no_usage() -> None:
     assert not [line for line in summary_lines(flow, bodies_of(flow)) if line.startswith("usage")]
 
 
+def test_a_version_that_is_not_here_is_not_compared() -> None:
+    assert list(difference_lines(Bodies(asked=b"{}"), response=False)) == ["# One of the two versions is not here."]
+
+
+def test_a_request_without_tools_whose_client_s_side_was_not_kept() -> None:
+    assert list(tool_lines(Bodies(sent=b"{}"))) == ["No tools are declared."]
+
+
 def test_an_exchange_is_not_needed_to_show_a_flow() -> None:
     flow = recorded(ASK, b"{}")
     exchange = Exchange.open(json.dumps(ASK).encode(), Settings())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.llama import Served, served
 from tests.e2e.places import CODEX_VERSIONS, absence, codex_version
 from tests.e2e.stage import Benches, Stage
 from tests.e2e.wire import WIRES
@@ -50,6 +51,13 @@ def benches() -> Iterator[Benches]:
     """Bridges and backends, until the tests end."""
     with ExitStack() as stack:
         yield Benches(stack)
+
+
+@pytest.fixture(scope="session")
+def real() -> Iterator[Served]:
+    """llama.cpp, with a bridge for each wire in front."""
+    with served() as running:
+        yield running
 
 
 @pytest.fixture(params=CODEX_VERSIONS)

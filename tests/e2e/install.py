@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+from tests.e2e.llama_install import install_llama
 from tests.e2e.places import NEWEST, OLDEST, absence, codex_binary, folder
 
 CODEX = "@openai/codex"
@@ -63,6 +64,7 @@ def _npm(*arguments: str) -> str:
 
 PARTS: dict[str, Callable[[], None]] = {
     "codex": install_codex,
+    "llama": install_llama,
     "browser": install_browser,
     "terminal": install_terminal,
 }

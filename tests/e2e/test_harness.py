@@ -43,7 +43,7 @@ def test_a_skip_is_a_failure_where_the_tests_are_required(tmp_path: Path) -> Non
     command = [sys.executable, "-m", "pytest", "-p", "tests.e2e.conftest", "-c", str(ROOT / "pyproject.toml")]
     absent = {"BRIDGE_E2E": "required", "BRIDGE_E2E_DIR": str(tmp_path / "none"), "BRIDGE_E2E_TABLE": ""}
     ended = subprocess.run(
-        [*command, f"--rootdir={tmp_path}", "-p", "no:cacheprovider", str(tmp_path / "test_it.py")],
+        [*command, f"--rootdir={tmp_path}", "-m", "codex", "-p", "no:cacheprovider", str(tmp_path / "test_it.py")],
         cwd=ROOT,
         env={**os.environ, **absent},
         capture_output=True,
