@@ -11,6 +11,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mitmproxy import contentviews, ctx, exceptions, flowfilter, http
 from mitmproxy.addonmanager import Loader
@@ -223,7 +224,8 @@ class Bridge:
         if isinstance(turn, str):
             flow.response = flows.refuse(404, error_body(turn, "invalid_request_error", "no_recorded_turn"))
             return
-        flow.response = respond(session.exchange, turn)
+        # A client that left then is no reason to leave this one without an end.
+        flow.response = respond(session.exchange, replace(turn, ending=turn.ending or ""))
 
     def _read(self, flow: http.HTTPFlow) -> None:
         """A flow from a recording."""

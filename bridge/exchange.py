@@ -118,6 +118,9 @@ class Exchange:
         self.content_type = ""
         self.retry_after = ""
         """The head of the backend's answer, once there is one."""
+        self.ending: str | None = None
+        """How the backend's stream ended: "" by itself, else why it broke off; None while it has not, or if the client
+        left before."""
         self.fault: Exception | None = None
         """What went wrong inside the bridge during a stream."""
         self.heard = Tape(settings.keep_bodies)
@@ -185,10 +188,12 @@ class Exchange:
 
     def close(self) -> list[bytes]:
         """The stream ended."""
+        self.ending = ""
         return self._guarded(self._relay.close())
 
     def fail(self, reason: str) -> list[bytes]:
         """The backend is gone."""
+        self.ending = reason
         return self._guarded(self._relay.fail(f"The backend's stream broke off: {reason}"))
 
     def tick(self) -> list[bytes]:

@@ -132,10 +132,10 @@ def _answer(flow: HTTPFlow, made: HTTPFlow, exchange: Exchange, turn: Turn, scru
     chunks = [
         [when, size] for when, size, was in zip(times, sizes, turn.chunks, strict=True) if size or not was
     ]  # a piece that is empty now is none: no bytes mean that the client was kept waiting
-    broken = _BROKEN if turn.broken else ""
+    ending = turn.ending and _BROKEN
     after = turn.retry_after if turn.retry_after.isdecimal() and len(turn.retry_after) < _SHORTEST_SECRET else ""
     sizes = [size for _, size in chunks]
-    turn = replace(turn, answer=answer, chunks=tuple(sizes), content_type=kind, broken=broken, retry_after=after)
+    turn = replace(turn, answer=answer, chunks=tuple(sizes), content_type=kind, ending=ending, retry_after=after)
     made.response = respond(exchange, turn)
     made.response.timestamp_start = _shifted(flow, made, flow.response.timestamp_start if flow.response else None)
     made.response.timestamp_end = _shifted(flow, made, flow.response.timestamp_end if flow.response else None)

@@ -228,6 +228,7 @@ def keep(flow: http.HTTPFlow, exchange: Exchange, chunks: list[list[int]] | None
         "retry_after": exchange.retry_after,
         "backend_response": pack(exchange.heard.bytes(), exchange.keep) if exchange.status else None,
         "chunks": chunks or [],
+        "ending": exchange.ending,
     }
     if flow.response and exchange.streamed and flow.response.stream:
         flow.response.data.content = exchange.said.bytes() if exchange.keep else None

@@ -37,8 +37,8 @@ class Turn:
     """Sizes of the pieces in which the answer came, as far as they were kept; 0 for what kept the client waiting."""
     status: int
     content_type: str
-    broken: str
-    """Why the answer broke off, if it did."""
+    ending: str | None
+    """How it ended: "" by itself, else why it broke off; None if the client left before."""
     backend: Backend
     retry_after: str = ""
 
@@ -118,7 +118,8 @@ def play(exchange: Exchange, turn: Turn) -> Answer:
         left += exchange.feed(turn.answer[start : start + size]) if size else exchange.tick()
         start += size
     left += exchange.feed(turn.answer[start:])
-    left += exchange.fail(turn.broken) if turn.broken else exchange.close()
+    if turn.ending is not None:
+        left += exchange.fail(turn.ending) if turn.ending else exchange.close()
     return Answer(b"".join(left), CONTENT_TYPE)
 
 
@@ -162,7 +163,7 @@ def turn_of(flow: HTTPFlow, number: int) -> Turn | None:
         tuple(size for _, size in stored.get("chunks", ())),
         stored.get("status", 200),
         stored.get("content_type", ""),
-        flow.error.msg if flow.error else "",
+        stored.get("ending", flow.error.msg if flow.error else ""),
         Backend(stored["backend"]),
         stored.get("retry_after", ""),
     )
