@@ -52,5 +52,5 @@ def test_the_package_is_loaded_anew_and_flows_on_their_way_end_as_they_began(cop
         go_on.set()
         items = [event.item for event in slow if event.type == "response.output_item.done"]
         dump.wait_for("lowered 1 (apply_patch) → lifted 1 (apply_patch)")
+        assert not [line for line in dump.printed if "Error" in line or "Traceback" in line]
     assert [json.loads(item.model_dump_json())["input"] for item in items] == [PATCH]
-    assert not [line for line in dump.printed if "Error" in line or "Traceback" in line]
