@@ -10,7 +10,6 @@ import difflib
 import logging
 import sys
 import traceback
-from collections.abc import Mapping
 from dataclasses import replace
 
 from mitmproxy import contentviews, ctx, exceptions, flowfilter, http
@@ -18,15 +17,15 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.proxy.mode_specs import ReverseMode
 from mitmproxy.proxy.server_hooks import ServerConnectionHookData
 
-import bridge
+from bridge import staleness
 
-if bridge.is_stale():
+if staleness.is_stale():
     # mitmproxy runs this file again when it is touched, and only this file: the rest of the package must follow.
-    for name in [name for name in sys.modules if name.partition(".")[0] == bridge.__name__]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "bridge"]:
         del sys.modules[name]
 
 from bridge import flows, proxycore, sse
-from bridge.checking import Result, check
+from bridge.checking import Result, check, total
 from bridge.commands import Commands, write_fixture
 from bridge.errors import BackendError, ClientError, error_body
 from bridge.exchange import Exchange, Mode
@@ -53,6 +52,8 @@ class Bridge:
 
     def load(self, loader: Loader) -> None:
         """Register the options and the views; an option given twice ends the start, as any error in the log does."""
+        for interim in [addon for addon in ctx.master.addons.lookup.values() if hasattr(addon, "relieve")]:
+            interim.relieve()
         for view in views(self.live, console.previous):
             contentviews.add(view)
         for name, kind, default, text, choices in Settings.spec():
@@ -91,18 +92,19 @@ class Bridge:
 
     def done(self) -> None:
         """Leave mitmproxy as it was; differences that a check found, or a fixture that failed, end mitmdump with 1."""
+        if not ctx.master.should_exit.is_set():
+            # The addon is loaded anew, or taken out, while mitmproxy goes on.
+            ctx.master.addons.add(_Interim(self))
+            return
         proxycore.uninstall()
-        if self._sessions and not ctx.master.should_exit.is_set():
-            ctx.master.addons.add(_Leftovers(self, self._sessions))
         try:
             if self._settings.fixture:
                 write_fixture(self._recorded, self._settings.fixture, self._settings)
         except exceptions.CommandError as error:
             raise SystemExit(f"bridge: {error}") from None
-        if self._checked:
-            different = sum(result.different for result in self._checked)
-            logger.info(f"bridge: checked {len(self._checked)} flows, {different} with differences")
-            if different:
+        if self._settings.check:
+            logger.info(f"bridge: {total(self._checked)}")
+            if not self._checked or any(result.different for result in self._checked):
                 raise SystemExit(1)
 
     def server_connect(self, data: ServerConnectionHookData) -> None:
@@ -112,18 +114,20 @@ class Bridge:
 
     def requestheaders(self, flow: http.HTTPFlow) -> None:
         """A bridged request has to be whole before it can be lowered."""
-        if flow.live and self._is_bridged(flow):
+        if flow.live and self.is_bridged(flow):
             flow.request.stream = False
 
     def request(self, flow: http.HTTPFlow) -> None:
         """Lower a bridged request; whatever goes wrong, an unlowered one is never sent."""
+        if not flow.live:
+            self._read(flow)
         if not flow.live or flow.response or flow.error:
             return
         if flows.asks_websocket(flow) and flows.would_be_bridged(flow, self._filter):
             # Codex falls back to POST at once on 426 only; after any other status it goes on trying.
             body = error_body("There is no WebSocket here: use POST.", "invalid_request_error", "upgrade_required")
             flow.response = flows.refuse(426, body, {"connection": "close"})
-        elif self._is_bridged(flow):
+        elif self.is_bridged(flow):
             self._lower(flow)
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
@@ -157,7 +161,6 @@ class Bridge:
         """Lift an answer that came whole; keep what was said."""
         session = self._sessions.pop(flow.id, None)
         if session is None:
-            self._read(flow)
             if flow.live and flows.wants_models(flow):
                 flows.add_models(flow)
             return
@@ -171,13 +174,16 @@ class Bridge:
             session.exchange.ledger.answering = True
             session.exchange.ledger.add(Rule.FAILED, "broken off")
             self._finish(flow, session)
-        else:
-            self._read(flow)
 
     def live(self, flow: http.HTTPFlow) -> Exchange | None:
         """The exchange of a flow that is on its way."""
         session = self._sessions.get(flow.id)
         return session.exchange if session else None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no flow is on its way."""
+        return not self._sessions
 
     def settings(self) -> Settings:
         """Those of today."""
@@ -194,8 +200,8 @@ class Bridge:
         flow.response = flows.backend_failure(f"The backend at {host} did not answer: {message}")
         return proxycore.Rescue(flow.response.content or b"", flow.response)
 
-    def _is_bridged(self, flow: http.HTTPFlow) -> bool:
-        """One that was bridged is again when it is replayed, wherever it was sent then."""
+    def is_bridged(self, flow: http.HTTPFlow) -> bool:
+        """Whether a flow is the bridge's: one that was bridged is again when it is replayed, wherever it was sent."""
         was_bridged = flow.is_replay == "request" and flows.load(flow) is not None
         return was_bridged or bool(flowfilter.match(self._filter, flow))
 
@@ -208,11 +214,12 @@ class Bridge:
         except ClientError as error:
             logger.warning(f"bridge: refused with {error.status}: {error.param or error.code}")
             flow.response = flows.refuse(error.status, error.body())
-            flows.mark_refused(flow, error)
+            flows.mark_refused(flow, error.status, error.param or error.code)
         except Exception as fault:
             self._report(fault)
             message = f"The bridge cannot lower this request ({type(fault).__name__}); it was not sent."
             flow.response = flows.refuse(500, error_body(message, "server_error", "bridge_fault"))
+            flows.mark_refused(flow, 500, "a fault of the bridge")
         else:
             self._sessions[flow.id] = session = flows.Session(exchange)
             if self._playback:
@@ -222,6 +229,7 @@ class Bridge:
         session.answered = True
         turn = playback.find(session.exchange)
         if isinstance(turn, str):
+            session.exchange.ledger.add(Rule.FAILED, "no recorded turn", warning="no recorded turn fits")
             flow.response = flows.refuse(404, error_body(turn, "invalid_request_error", "no_recorded_turn"))
             return
         # A client that left then is no reason to leave this one without an end.
@@ -229,7 +237,7 @@ class Bridge:
 
     def _read(self, flow: http.HTTPFlow) -> None:
         """A flow from a recording."""
-        if flow.live or not (flows.load(flow) or flowfilter.match(self._filter, flow)):
+        if not (flows.load(flow) or flowfilter.match(self._filter, flow)):
             return
         if self._settings.fixture:
             self._recorded.append(flow)
@@ -297,28 +305,50 @@ class Bridge:
         logger.error(f"bridge: fault: {type(fault).__name__} at {where.filename}:{where.lineno}")
 
 
-class _Leftovers:
-    """The flows that were on their way when the addon was loaded anew: they end with the code that they began with."""
+class _Interim:
+    """What stands in for an addon that was taken out while mitmproxy goes on, most often to be loaded anew.
 
-    def __init__(self, bridge: Bridge, sessions: Mapping[str, flows.Session]) -> None:
+    Flows on their way end with the code that they began with. New ones are refused until another addon relieves this
+    one: a file that cannot be loaded must not let requests through unlowered.
+    """
+
+    def __init__(self, bridge: Bridge) -> None:
         self.name = f"bridge-{id(bridge)}"
         self._bridge = bridge
-        self._sessions = sessions
+        self._relieved = False
+
+    def relieve(self) -> None:
+        """Another addon has come."""
+        self._relieved = True
+        self._leave_if_done()
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        """Not sent, if the bridge would have lowered it."""
+        if not self._relieved and flow.live and not flow.response and self._bridge.is_bridged(flow):
+            message = "The bridge is not loaded: see mitmproxy's log, and mend what it says or start mitmproxy again."
+            flow.response = flows.refuse(503, error_body(message, "server_error", "bridge_not_loaded"))
+            flows.mark_refused(flow, 503, "the addon is not loaded")
 
     def responseheaders(self, flow: http.HTTPFlow) -> None:
-        """As if nothing had happened."""
-        if flow.id in self._sessions:
+        """The head of an answer, to the addon that lowered its request."""
+        if self._bridge.live(flow):
             self._bridge.responseheaders(flow)
 
     def response(self, flow: http.HTTPFlow) -> None:
-        """As if nothing had happened."""
-        if flow.id in self._sessions:
+        """An answer, likewise."""
+        if self._bridge.live(flow):
             self._bridge.response(flow)
+            self._leave_if_done()
 
     def error(self, flow: http.HTTPFlow) -> None:
-        """As if nothing had happened."""
-        if flow.id in self._sessions:
+        """A failure, likewise."""
+        if self._bridge.live(flow):
             self._bridge.error(flow)
+            self._leave_if_done()
+
+    def _leave_if_done(self) -> None:
+        if self._relieved and self._bridge.is_idle:
+            asyncio.get_running_loop().call_soon(ctx.master.addons.remove, self)
 
 
 _bridge = Bridge()

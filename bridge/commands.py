@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from mitmproxy import command, exceptions, types
@@ -11,16 +12,20 @@ from mitmproxy.flow import Flow
 from mitmproxy.http import HTTPFlow
 
 from bridge import fixtures
-from bridge.checking import check, dry_run
+from bridge.checking import check, total
 from bridge.exchange import Exchange
 from bridge.settings import Settings
 from bridge.views.bodies import bodies_of
 from bridge.views.difference import difference_lines
-from bridge.views.export import export
+from bridge.views.dryrun import dry_run
+from bridge.views.export import export, first_free
 from bridge.views.ledger import ledger_lines
 from bridge.views.tools import tool_lines
 
 logger = logging.getLogger("bridge")
+
+MOST_LINES = 5_000
+"""Lines of a dry run."""
 
 type Show = Callable[[HTTPFlow], Iterator[str]]
 
@@ -56,25 +61,26 @@ class Commands:
 
         Nothing is sent.
         """
-        checked = _http(flows)
-        lines = [f"{number}: {check(flow, self._settings()).text}" for number, flow in enumerate(checked, 1)]
+        chosen = _http(flows)
+        results = [check(flow, self._settings()) for flow in chosen]
+        lines = [f"{number}: {result.text}" for number, result in enumerate(results, 1)] + [total(results)]
         for line in lines:
             logger.info(f"bridge: {line}")
-        return lines + [line for flow in checked[:1] if len(checked) == 1 for line in dry_run(flow, self._settings())]
+        return lines + (list(islice(dry_run(chosen[0], self._settings()), MOST_LINES)) if len(chosen) == 1 else [])
 
     @command.command("bridge.export")  # type: ignore[untyped-decorator]
     def export(self, flows: Sequence[Flow], folder: types.Path) -> None:
         """Write the four bodies of flows into a folder, and a curl line with the key as $OPENAI_API_KEY."""
-        target = Path(folder).expanduser()
         try:
+            target = Path(folder).expanduser()
             target.mkdir(parents=True, exist_ok=True)
             written = [
                 path
-                for number, flow in enumerate(_http(flows), 1)
+                for number, flow in enumerate(_http(flows), first_free(target))
                 for path in export(flow, bodies_of(flow, self._live(flow)), target, number)
             ]
-        except OSError as error:
-            raise exceptions.CommandError(f"{folder} cannot be written: {error.strerror}") from None
+        except (OSError, RuntimeError) as error:
+            raise exceptions.CommandError(f"{folder} cannot be written: {_why(error)}") from None
         logger.info(f"bridge: {len(written)} files in {target}")
 
     @command.command("bridge.fixture")  # type: ignore[untyped-decorator]
@@ -91,12 +97,18 @@ class Commands:
 
 def write_fixture(recorded: Sequence[HTTPFlow], path: str, settings: Settings) -> None:
     """Write a fixture, and say so."""
-    target = Path(path).expanduser()
     try:
+        target = Path(path).expanduser()
         report = fixtures.write(recorded, target, settings)
-    except OSError as error:
-        raise exceptions.CommandError(f"{path} cannot be written: {error.strerror}") from None
-    logger.info(f"bridge: {target}: {report}")
+    except (OSError, RuntimeError) as error:
+        raise exceptions.CommandError(f"{path} cannot be written: {_why(error)}") from None
+    if not report.written:
+        raise exceptions.CommandError(f"{path} is not written: {report}")
+    logger.info(f"bridge: {target} and {target.with_suffix('.expected.json').name}: {report}")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _http(flows: Sequence[Flow]) -> list[HTTPFlow]:

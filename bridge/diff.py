@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Any
 
 from bridge.jsonvalue import JSON, dump
@@ -31,7 +32,7 @@ def first_difference(old: JSON, new: JSON, path: str = "") -> str | None:
 MISSING: Any = object()
 """In place of a value on the side that has none."""
 
-_MOST_COMPARED = 1_000_000
+_MOST_COMPARED = 40_000
 """Pairs of entries up to which two lists are aligned; longer ones are compared place by place."""
 
 
@@ -72,8 +73,19 @@ def _list_changes(old: list[JSON], new: list[JSON], path: str) -> Iterator[Chang
 
 def _differing(old: list[JSON], new: list[JSON]) -> list[tuple[int, int, int, int]]:
     """(start, end) in the old list and (start, end) in the new one of each run that differs."""
-    if len(old) == len(new) or len(old) * len(new) > _MOST_COMPARED:
+    if len(old) == len(new):
         return [(0, len(old), 0, len(new))]
     texts = [[dump(entry) for entry in entries] for entries in (old, new)]
-    codes = SequenceMatcher(a=texts[0], b=texts[1], autojunk=False).get_opcodes()
-    return [(start, end, new_start, new_end) for tag, start, end, new_start, new_end in codes if tag != "equal"]
+    head = _same(*texts)
+    tail = min(_same(*(entries[::-1] for entries in texts)), min(len(old), len(new)) - head)
+    ends = len(old) - tail, len(new) - tail
+    if (ends[0] - head) * (ends[1] - head) > _MOST_COMPARED:
+        return [(head, ends[0], head, ends[1])]
+    middle = [entries[head:end] for entries, end in zip(texts, ends, strict=True)]
+    codes = SequenceMatcher(a=middle[0], b=middle[1], autojunk=False).get_opcodes()
+    return [tuple(place + head for place in places) for tag, *places in codes if tag != "equal"]  # type: ignore[misc]
+
+
+def _same(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many entries are the same from the start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

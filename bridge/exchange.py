@@ -17,7 +17,7 @@ from bridge.chat.stream import Asked, ChatStream
 from bridge.encoding import DamagedError, Decoder, TooLargeError, UnknownEncodingError, decode
 from bridge.errors import BackendError, ClientError, name_overflow
 from bridge.fields import settle
-from bridge.jsonvalue import Object, as_object, as_objects, as_text, dump, parse
+from bridge.jsonvalue import Object, as_object, as_objects, as_text, dump_bytes, parse
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Backend, Settings
 from bridge.tape import Tape
@@ -103,7 +103,7 @@ class Exchange:
         self.client = client
         made = self._translate(lowered.body, settings, ledger) if sent is None else as_object(parse(sent))
         untouched = made == body and not settings.body
-        self.request = sent if sent is not None else client if untouched else dump(made).encode()
+        self.request = sent if sent is not None else client if untouched else dump_bytes(made)
         self.edited = sent is not None
         """Whether a person made the request that goes to the backend."""
         self.names = lowered.names
@@ -217,10 +217,10 @@ class Exchange:
         self.ledger.add(Rule.FAILED, f"HTTP {self.status}")
         if self._settings.backend is Backend.CHAT and self.status >= 400:
             status, body = lift_error(self.status, answer.body, self.retry_after)
-            answer = Answer(dump(body).encode(), JSON_TYPE, status)
+            answer = Answer(dump_bytes(body), JSON_TYPE, status)
         elif named := name_overflow(answer.body):
             self.ledger.add(Rule.COMPLETED, "error code", "error.code")
-            answer = Answer(dump(named).encode(), content_type)
+            answer = Answer(dump_bytes(named), content_type)
         self.said.add(answer.body)
         return answer
 
@@ -303,4 +303,4 @@ class Exchange:
         if self._compact and response.get("status") != "completed":
             reason = as_text(as_object(response.get("error")).get("message"))
             raise BackendError(f"there is no summary: {reason or 'the answer is not complete'}")
-        return Answer(dump(compacted_body(response) if self._compact else response).encode(), JSON_TYPE)
+        return Answer(dump_bytes(compacted_body(response) if self._compact else response), JSON_TYPE)

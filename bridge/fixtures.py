@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 
 from mitmproxy import connection, io
@@ -21,6 +23,7 @@ from bridge import flows
 from bridge.errors import ClientError
 from bridge.exchange import COMPACT, Exchange
 from bridge.expected import expected_of
+from bridge.flows import PUBLIC_QUERY
 from bridge.jsonvalue import dump, parse
 from bridge.names import NameTable
 from bridge.playback import Turn, respond, turn_of
@@ -35,6 +38,10 @@ _LITE = "x-openai-internal-codex-responses-lite"
 _TYPES = ("text/event-stream", "application/json", "text/html", "text/plain")
 _SECRET_HEADER = re.compile(r"auth|cookie|key|token|secret|session|account|user|org|project|id$", re.IGNORECASE)
 _SHORTEST_SECRET = 6
+_NEUTRAL = {name: getattr(Settings(), name) for name in ("body", "model", "parameters", "strip", "effort")} | {
+    "keep_bodies": 1 << 40
+}
+"""Options that hold words of the user's own are as if they were not set."""
 _BROKEN = "the connection was closed"
 
 
@@ -54,19 +61,31 @@ class Report:
 
 
 def write(recorded: Sequence[HTTPFlow], path: Path, settings: Settings) -> Report:
-    """Write the scrubbed recording and, beside it, its expected file; raises `OSError`."""
+    """Write the scrubbed recording and, beside it, its expected file; raises `OSError`.
+
+    Where nothing can be written, what stands there stays; else it is replaced when all of it is made.
+    """
     scrubber = Scrubber(prose=settings.fixture_prose, payloads=settings.fixture_payloads)
     scrubber.known.update(word for flow in recorded for word in _secrets(flow))
     if scrubber.prose or scrubber.payloads:
         remake(recorded, scrubber, settings)  # once for nothing: text that is kept can hold an id that comes later
     made = remake(recorded, scrubber, settings)
-    with path.open("wb") as file:
-        writer = io.FlowWriter(file)
+    if made:
+        recording = BytesIO()
+        writer = io.FlowWriter(recording)
         for flow in made.values():
             writer.add(flow)
-    expected = json.dumps([expected_of(flow) for flow in made.values()], indent=1, ensure_ascii=False)
-    path.with_suffix(".expected.json").write_text(expected + "\n", encoding="utf-8")
+        expected = json.dumps([expected_of(flow) for flow in made.values()], indent=1, ensure_ascii=False)
+        _replace(path, recording.getvalue())
+        _replace(path.with_suffix(".expected.json"), f"{expected}\n".encode("utf-8", "backslashreplace"))
     return Report(len(made), tuple(number for number in range(1, len(recorded) + 1) if number not in made))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """All of a file at once: one that is read meanwhile, or a full disk, leaves no half of it."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_bytes(content)
+    beside.replace(path)
 
 
 def remake(recorded: Sequence[HTTPFlow], scrubber: Scrubber, settings: Settings) -> dict[int, HTTPFlow]:
@@ -76,7 +95,8 @@ def remake(recorded: Sequence[HTTPFlow], scrubber: Scrubber, settings: Settings)
     for number, flow in enumerate(recorded, 1):
         stored = flows.load(flow)
         if stored and stored.get("client_request"):
-            with suppress(ClientError):
+            # A flow that cannot be read, by its metadata or by today's bridge, is left out, and named.
+            with suppress(ClientError, KeyError, TypeError, ValueError, zlib.error):
                 made[number] = _remade(flow, scrubber, settings, len(made) + 1, flow.request.timestamp_start - start)
     return made
 
@@ -85,16 +105,17 @@ def _secrets(flow: HTTPFlow) -> set[str]:
     """What headers hold that text could repeat: keys, cookies, ids."""
     messages = [message for message in (flow.request, flow.response) if message]
     values = [value for message in messages for name, value in message.headers.items() if _SECRET_HEADER.search(name)]
+    values += [value for name, value in flow.request.query.items() if name not in PUBLIC_QUERY]
     return {word for value in values for word in re.split(r"[\s;,=]+", value) if len(word) >= _SHORTEST_SECRET}
 
 
 def _remade(flow: HTTPFlow, scrubber: Scrubber, settings: Settings, number: int, after: float) -> HTTPFlow:
     stored = flows.load(flow)
     assert stored
-    scrubber.flat_names = {}
     made = _asked(flow, scrubber, number, WHEN + round(after, 3))
-    exchange = flows.open_exchange(made, settings.model_copy(update={"backend": Backend(stored["backend"])}))
-    scrubber.flat_names = _flat_names(NameTable.from_data(stored["names"]), exchange.names, scrubber)
+    neutral = settings.model_copy(update={**_NEUTRAL, "backend": Backend(stored["backend"])})
+    exchange = flows.open_exchange(made, neutral)
+    scrubber = replace(scrubber, flat_names=_flat_names(NameTable.from_data(stored["names"]), exchange.names, scrubber))
     flows.send(made, exchange)
     if turn := turn_of(flow, number):
         _answer(flow, made, exchange, turn, scrubber)
@@ -126,7 +147,8 @@ def _asked(flow: HTTPFlow, scrubber: Scrubber, number: int, when: float) -> HTTP
 
 def _answer(flow: HTTPFlow, made: HTTPFlow, exchange: Exchange, turn: Turn, scrubber: Scrubber) -> None:
     """The backend's answer, scrubbed, and what the bridge makes of it."""
-    answer, sizes = scrub_answer(turn.answer, turn.chunks, scrubber)
+    streamed = turn.content_type.lower().startswith(_TYPES[0]) or None
+    answer, sizes = scrub_answer(turn.answer, turn.chunks, scrubber, streamed=streamed)
     kind = next((known for known in _TYPES if turn.content_type.lower().startswith(known)), "")
     times = [when for when, _ in (flows.load(flow) or {}).get("chunks", ())]
     chunks = [

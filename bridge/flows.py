@@ -32,8 +32,13 @@ RULES_KEY = "bridge_rules"
 REFUSED = "refused"
 """What `bridge_rules` says of a request that was not sent."""
 VERSION = 1
-_MARKERS = (":warning:", ":small_orange_diamond:")
-"""For what is worth a look, and for what every turn of its kind says again."""
+MARKER = ":warning:"
+PUBLIC_QUERY = ("api-version", "client_version", "version")
+"""Parameters of a query whose values are no secret."""
+OTHER_FORMAT = (
+    "This flow was recorded in another format than this bridge reads. Record it again, or use the bridge that it was "
+    "made with."
+)
 
 
 @dataclass
@@ -176,6 +181,8 @@ def open_exchange(flow: http.HTTPFlow, settings: Settings) -> Exchange:
     was edited is sent as edited, and its answer lifted with the names of then.
     """
     stored = load(flow)
+    if stored is None and KEY in flow.metadata:
+        raise ClientError(OTHER_FORMAT, code="other_format")
     now = int(flow.request.timestamp_start)
     compact = client_path(flow).endswith(COMPACT)
     encoding = flow.request.headers.get("content-encoding", "")
@@ -236,11 +243,14 @@ def keep(flow: http.HTTPFlow, exchange: Exchange, chunks: list[list[int]] | None
 
 
 def annotate(flow: http.HTTPFlow, ledger: Ledger) -> None:
-    """A comment for the flow list and, where something warned, a marker; what a person set stays."""
+    """A comment for the flow list and, where something is worth a look, a marker; what a person set stays.
+
+    What every turn of a client warns of again sets none: `@marked` would choose every flow.
+    """
     stored = flow.metadata[KEY]
     comment, marker = stored.get("annotated", ("", ""))
     says = f"bridge: {summary(ledger)}"
-    marks = _MARKERS[0] if ledger.lost() else _MARKERS[1] if ledger.warnings() else ""
+    marks = MARKER if ledger.lost() else ""
     if flow.comment in ("", comment):
         flow.comment = says
     if flow.marked in ("", marker):
@@ -248,10 +258,12 @@ def annotate(flow: http.HTTPFlow, ledger: Ledger) -> None:
     stored["annotated"] = [says, marks]
 
 
-def mark_refused(flow: http.HTTPFlow, error: ClientError) -> None:
-    """A comment and a marker for a request that was not sent."""
-    flow.comment = flow.comment or f"bridge: refused with {error.status}: {error.param or error.code}"
-    flow.marked = flow.marked or _MARKERS[0]
+def mark_refused(flow: http.HTTPFlow, status: int, reason: str) -> None:
+    """A comment and a marker for a request that was not sent; what a person set stays."""
+    comment, _ = (load(flow) or {}).get("annotated", ("", ""))
+    if flow.comment in ("", comment):
+        flow.comment = f"bridge: refused with {status}: {reason}"
+    flow.marked = flow.marked or MARKER
     flow.metadata[RULES_KEY] = REFUSED
 
 
@@ -270,7 +282,9 @@ def note(flow: http.HTTPFlow, exchange: Exchange) -> None:
 def load(flow: http.HTTPFlow) -> dict[str, Any] | None:
     """What a bridged flow keeps; None for any other, and for one of a version that is not known here."""
     stored = flow.metadata.get(KEY)
-    return stored if isinstance(stored, dict) and stored.get("version") == VERSION else None
+    if not isinstance(stored, dict) or stored.get("version") != VERSION:
+        return None
+    return stored if stored.get("backend") in list(Backend) and "client_path" in stored and "names" in stored else None
 
 
 def pack(data: bytes, limit: int) -> bytes | None:

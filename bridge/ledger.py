@@ -43,10 +43,11 @@ class Rule(StrEnum):
     UNKNOWN = "unknown"
     CONVERTED = "converted"
     FAILED = "failed"
+    PLAYED = "played"
 
 
-_DECLARED = (Rule.GRAMMAR, Rule.DROPPED, Rule.IMAGES)
-"""Rules that warn of what a client declares, turn by turn."""
+DECLARED = (Rule.GRAMMAR, Rule.DROPPED, Rule.IMAGES, Rule.PLAYED)
+"""Rules that warn of what is the same in every turn of a session."""
 
 
 @dataclass
@@ -108,7 +109,7 @@ class Ledger:
 
     def lost(self) -> bool:
         """Whether this one exchange failed or warned, and not of what every turn of its kind declares."""
-        return any(entry.rule is Rule.FAILED or (entry.warning and entry.rule not in _DECLARED) for entry in self)
+        return any(entry.rule is Rule.FAILED or (entry.warning and entry.rule not in DECLARED) for entry in self)
 
     def data(self) -> list[JSON]:
         """The ledger as plain data, for a flow's metadata."""

@@ -27,6 +27,10 @@ class Malformed(StrEnum):
     RAW = "raw"
 
 
+_NAMED = 4
+"""Keys that a defect names."""
+
+
 @dataclass(frozen=True)
 class Unwrapped:
     """What arguments held: the payload, the part of it that no `feed` returned, and what was wrong, in words.
@@ -105,7 +109,7 @@ class Unwrapper:
         extra = list(dict.fromkeys(member.key for member in scanner.members if member.key != self._parameter))
         found = [
             "text after the payload is not JSON" if scanner.broken or scanner.dangling or scanner.incomplete else "",
-            f"extra keys ({len(extra)})" if extra else "",
+            f"extra keys: {', '.join(extra[:_NAMED])}" if extra else "",
             "more than one JSON value" if len(scanner.values) > 1 else "",
             "the key more than once" if len(scanner.values) < 2 and self._repeats() else "",
             "unknown escapes, kept as written" if scanner.odd_escapes else "",
@@ -142,7 +146,8 @@ def _salvage(text: str, source: str, members: list[Member], parameter: str) -> t
             return text[member.start : member.end], f"{parameter!r} is not a string, delivered as its JSON text"
     strings = [member for member in members if member.is_string]
     if len(strings) == 1:
-        return pair(decode_string(text[strings[0].start : strings[0].end])), f"another key than {parameter!r}"
+        payload = pair(decode_string(text[strings[0].start : strings[0].end]))
+        return payload, f"{strings[0].key!r} in place of {parameter!r}"
     return None
 
 

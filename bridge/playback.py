@@ -18,10 +18,13 @@ from bridge import flows
 from bridge.diff import first_difference
 from bridge.errors import BackendError
 from bridge.exchange import Answer, Exchange, Mode
-from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, dump, parse, without
+from bridge.jsonvalue import JSON, Object, as_object, as_objects, dump, read_object, without
+from bridge.ledger import Rule
 from bridge.settings import Backend
 from bridge.sse import CONTENT_TYPE
+from bridge.thread import thread_of
 
+_BY_PLACE = "no recorded request is the same; the answer is that of the same place in its thread"
 _VOLATILE = ("client_metadata", "prompt_cache_key", "metadata", "user")
 
 
@@ -62,7 +65,7 @@ class Playback:
         try:
             with Path(path).expanduser().open("rb") as file:
                 recorded = [flow for flow in io.FlowReader(file).stream() if isinstance(flow, HTTPFlow)]
-        except (OSError, exceptions.FlowReadException) as error:
+        except (OSError, RuntimeError, exceptions.FlowReadException) as error:
             raise ValueError(f"bridge_replay: {path} cannot be read: {error}") from None
         if odd := next((flow for flow in recorded if flows.KEY in flow.metadata and not flows.load(flow)), None):
             version = as_object(odd.metadata[flows.KEY]).get("version")
@@ -79,7 +82,7 @@ class Playback:
 
     def find(self, exchange: Exchange) -> Turn | str:
         """The turn for a request, or, in words, why there is none."""
-        request, live = content_of(exchange.request), thread_of(exchange.client)
+        request, live = content_of(exchange.request), thread_of(read_object(exchange.client))
         thread = self._recorded_thread(live)
         place = self._place[live]
         self._place[live] += 1
@@ -89,7 +92,11 @@ class Playback:
             ahead = [turn for turn in self._by_thread[thread][place:] if turn in same]
             return (ahead or same)[0]
         turns = self._by_thread.get(thread, [])
-        return turns[place] if place < len(turns) else self._miss(request)
+        if place >= len(turns):
+            return self._miss(request)
+        difference = first_difference(turns[place].request, request) or ""
+        exchange.ledger.add(Rule.PLAYED, "by place, not by content", difference, warning=_BY_PLACE)
+        return turns[place]
 
     def _recorded_thread(self, live: str) -> str:
         """The recorded thread that a thread of this run stands for: its own, or the next that none stands for."""
@@ -136,17 +143,11 @@ def respond(exchange: Exchange, turn: Turn) -> Response:
 
 def content_of(request: bytes) -> JSON:
     """A lowered request without what changes from run to run."""
-    body = as_object(parse(request))
+    body = read_object(request)
     kept: Object = without(body, *_VOLATILE)
     if isinstance(body.get("input"), list):
         kept["input"] = [without(item, "id") for item in as_objects(body["input"])]
     return kept
-
-
-def thread_of(client: bytes) -> str:
-    """The thread that a client's request belongs to; Codex says it in its metadata."""
-    body = as_object(parse(client)) if client else {}
-    return as_text(as_object(body.get("client_metadata")).get("thread_id"))
 
 
 def turn_of(flow: HTTPFlow, number: int) -> Turn | None:
@@ -157,8 +158,8 @@ def turn_of(flow: HTTPFlow, number: int) -> Turn | None:
         return None
     return Turn(
         number,
-        thread_of(client),
-        content_of(flow.request.content or b"{}"),
+        thread_of(read_object(client)),
+        content_of(flow.request.get_content(strict=False) or b""),
         flows.unpack(stored["backend_response"]),
         tuple(size for _, size in stored.get("chunks", ())),
         stored.get("status", 200),

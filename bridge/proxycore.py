@@ -50,20 +50,26 @@ type Rescuer = Callable[[HTTPFlow, str, bool], Rescue | None]
 """(flow, what happened, whether its response has begun to leave) → what the client gets; None for other flows."""
 
 
+_rescuers: list[Rescuer] = []
+
+
 def install(rescuer: Rescuer) -> None:
-    """From now on ask `rescuer` whenever a backend breaks off."""
+    """From now on ask `rescuer` too, whenever a backend breaks off."""
 
     def handle_protocol_error(
         stream: http.HttpStream, event: RequestProtocolError | ResponseProtocolError
     ) -> Generator[Command, Any, None]:
-        rescue = _ask(rescuer, stream, event)
+        asked = (_ask(each, stream, event) for each in _rescuers)
+        rescue = next((answer for answer in asked if answer), None)
         yield from _ORIGINAL(stream, event) if rescue is None else _end(stream, event.message, rescue)
 
+    _rescuers.append(rescuer)
     http.HttpStream.handle_protocol_error = handle_protocol_error  # type: ignore[method-assign, assignment]
 
 
 def uninstall() -> None:
     """Leave mitmproxy as it was."""
+    _rescuers.clear()
     http.HttpStream.handle_protocol_error = _ORIGINAL  # type: ignore[method-assign]
 
 

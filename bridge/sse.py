@@ -7,11 +7,10 @@ came in; one that is rewritten keeps its other lines (`id:`, `retry:`, comments)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from bridge.jsonvalue import Object, as_object, as_text, dump, parse
+from bridge.jsonvalue import Object, as_object, as_text, dump_bytes, parse_quickly
 
 CONTENT_TYPE = "text/event-stream"
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
@@ -69,9 +68,9 @@ class Frame:
 
     @cached_property
     def _object(self) -> Object | None:
-        data = self.data
+        lines = self._lines[1]
         try:
-            value = parse(data) if data else None
+            value = parse_quickly(lines[0] if len(lines) == 1 else b"\n".join(lines)) if lines else None
         except ValueError:
             return None
         return value if isinstance(value, dict) else None
@@ -98,7 +97,7 @@ def frame(event: Object, *, named: bool) -> Frame:
     """Event → frame, with or without an `event:` line; a type that is no plain word gets none."""
     kind = as_text(event.get("type"))
     head = f"event: {kind}\n" if named and _WORD.fullmatch(kind) else ""
-    return Frame(f"{head}data: {dump(event)}\n\n".encode())
+    return Frame(b"%bdata: %b\n\n" % (head.encode(), dump_bytes(event)))
 
 
 class Reader:
@@ -133,26 +132,15 @@ class Reader:
         return [Frame(rest + (b"\n" if rest.endswith(b"\n") else b"\n\n"))]
 
 
-def read_all(body: bytes) -> Iterator[tuple[Frame, Object | None]]:
-    """A whole stream → its frames with their events; half of what `Reader` takes for it."""
-    common = list(_COMMON.finditer(body))
-    ends = [0, *(match.end() for match in common)]
-    if ends[-1] == len(body) and all(match.start() == end for match, end in zip(common, ends, strict=False)):
-        datas = [match[2] if match[2].startswith(b"{") else b"null" for match in common]
-        try:
-            # A number behind each event shows that none of them is two, or half of one.
-            values = parse(b"[" + b",".join(data + b",0" for data in datas) + b"]") if datas else []
-        except ValueError:
-            values = []
-        if isinstance(values, list) and len(values) == 2 * len(common) and set(map(repr, values[1::2])) <= {"0"}:
-            for match, value in zip(common, values[::2], strict=True):
-                frame_ = Frame(match[0])
-                typed = isinstance(value, dict) and "type" in value
-                yield frame_, as_object(value) if typed else frame_.event
-            return
+def frames_of(body: bytes) -> list[Frame]:
+    """A whole stream → its frames."""
     reader = Reader()
-    for each in (*reader.feed(body), *reader.close()):
-        yield each, each.event
+    return [*reader.feed(body), *reader.close()]
+
+
+def events_of(body: bytes) -> list[Object]:
+    """A whole stream → the events in it that can be read."""
+    return [frame.event for frame in frames_of(body) if frame.event is not None]
 
 
 def looks_like_sse(body: bytes) -> bool:

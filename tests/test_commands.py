@@ -79,7 +79,8 @@ class TestDryRun:
 
     def test_of_one_that_cannot_be_lowered(self) -> None:
         flow = recorded(ASK, b"{}", Settings.from_options({"keep_bodies": "0"}))
-        assert said("bridge.check", flow)[1] == "# the client's request was not kept; nothing to check"
+        lines = said("bridge.check", flow)
+        assert lines[1:] == ["checked 1 flows: 1 not to be checked", f"# {lines[0][3:]}"]
 
 
 class TestCheckOfOthers:
@@ -160,10 +161,32 @@ class TestExport:
         assert [path.name for path in export(flow, bodies_of(flow), tmp_path, 12)] == [
             "012-client-request.txt",
             "012-backend-request.txt",
-            "012-curl.sh",
         ]
+        flow.request.method = "POST"
+        export(flow, bodies_of(flow), tmp_path, 12)
         assert "authorization" not in (tmp_path / "012-curl.sh").read_text()
         assert shlex.split((tmp_path / "012-curl.sh").read_text())[2] == "http://address:22/path"
+
+    def test_what_was_written_before_stays(self, tmp_path: Path) -> None:
+        with proxy(NOWHERE) as between:
+            for flow in load(CODE_MODE)[:2]:
+                between.call("bridge.export", [flow], str(tmp_path))
+        assert sorted({path.name[:3] for path in tmp_path.iterdir()}) == ["001", "002"]
+
+    def test_a_refused_request_was_never_sent_and_gets_no_curl_line(self, tmp_path: Path) -> None:
+        flow = recorded(ASK, b"{}")
+        flows.mark_refused(flow, 400, "tools")
+        written = [path.name for path in export(flow, bodies_of(flow), tmp_path, 1)]
+        assert written == ["001-client-request.json", "001-client-response.sse"]
+
+    @pytest.mark.parametrize(
+        "query", ["a=b;key=hunter", "k%65y=hunter", "hunter", "x=https://u:hunter@h", "code=hunter"]
+    )
+    def test_a_query_tells_no_secret(self, query: str, tmp_path: Path) -> None:
+        flow = recorded(ASK, b"{}")
+        flow.request.path += f"?{query}"
+        export(flow, bodies_of(flow), tmp_path, 1)
+        assert "hunter" not in (tmp_path / "001-curl.sh").read_text()
 
     def test_a_folder_that_cannot_be_made_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

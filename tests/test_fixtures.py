@@ -205,8 +205,8 @@ def test_a_whole_chat_answer_is_expected_whole(tmp_path: Path) -> None:
         [recorded({"model": "m", "input": "hi"}, answer, chat, kind="application/json")], tmp_path / "x.mitm", chat
     )
     (turn,) = json.loads((tmp_path / "x.expected.json").read_text())
-    assert turn["backend"]["choices"][0]["message"]["content"] == "loremi"
-    assert turn["end"] == 200
+    assert turn["backend"] == [{"role": "assistant", "content": "loremi"}]
+    assert turn["end"] == "completed"
 
 
 def test_names_that_were_cut_are_cut_anew(tmp_path: Path) -> None:
@@ -233,12 +233,69 @@ def test_what_cannot_be_remade_is_named(tmp_path: Path) -> None:
     assert str(report) == "1 turns scrubbed; left out, for they were not bridged or cannot be read: 1, 3, 4"
 
 
+CREDENTIALS = ["sk-abcdef123456", "password: hunter22x", "jane@acme.example.com", "https://jane:pw@host.internal/x"]
+
+
+@pytest.mark.parametrize("secret", CREDENTIALS)
+def test_what_looks_like_a_credential_goes_from_payloads_that_are_kept(secret: str, tmp_path: Path) -> None:
+    script = f'text("{secret}"); // plain words stay'
+    call = {"type": "custom_tool_call", "call_id": "call_1", "name": "exec", "input": script}
+    body = {"model": "m", "stream": True, "tools": [{"type": "custom", "name": "exec"}], "input": [call]}
+    item = {
+        "type": "function_call",
+        "id": "f",
+        "call_id": "call_2",
+        "name": "exec",
+        "arguments": json.dumps({"input": script}),
+    }
+    done = sse.frame({"type": "response.output_item.done", "output_index": 0, "item": item}, named=True).raw
+    target = tmp_path / "x.mitm"
+    fixtures.write([recorded(body, done)], target, Settings.from_options({"fixture_payloads": "true"}))
+    assert everything(target).count("plain words stay") >= 4
+    assert [word for word in ("abcdef123456", "hunter22x", "jane", "acme") if word in everything(target)] == []
+
+
+def test_words_of_the_settings_are_not_in_it(tmp_path: Path) -> None:
+    mine = Settings.from_options({"model": "hunter2model", "body": ['user="janesecret"'], "keep_bodies": "0"})
+    target = tmp_path / "x.mitm"
+    fixtures.write([recorded({"model": "m", "input": "hi"}, b"{}")], target, mine)
+    assert "hunter2model" not in everything(target)
+    assert "janesecret" not in everything(target)
+    assert not check(load(target)[0], Settings()).different
+
+
+def test_a_cut_emoji_and_an_odd_stream_are_taken(tmp_path: Path) -> None:
+    body = {"model": "m\ud83d", "stream": True, "input": "a \ud83d b"}
+    target = tmp_path / "x.mitm"
+    fixtures.write([recorded(body, b'junk\n\ndata: {"type":"response.created","response":{}}\n\n')], target, Settings())
+    (made,) = load(target)
+    assert b"response.created" in bodies(made)["backend response"]
+    assert b"junk" not in bodies(made)["backend response"]
+
+
+def test_metadata_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
+    damaged = recorded({"model": "m", "input": "hi"}, b"{}")
+    damaged.metadata["bridge"]["client_request"] = b"no zlib"
+    report = fixtures.write([damaged, recorded({"model": "m", "input": "hi"}, b"{}")], tmp_path / "x.mitm", Settings())
+    assert (report.written, report.left_out) == (1, (1,))
+
+
 class TestInMitmproxy:
+    def test_nothing_to_write_leaves_what_is_there(self, tmp_path: Path) -> None:
+        target = tmp_path / "b.mitm"
+        target.write_bytes(b"keep")
+        with (
+            proxy(NOWHERE) as between,
+            pytest.raises(exceptions.CommandError, match="is not written: 0 turns scrubbed"),
+        ):
+            between.call("bridge.fixture", [tflow()], str(target))
+        assert target.read_bytes() == b"keep"
+
     def test_the_option_writes_what_was_read(self, tmp_path: Path) -> None:
         source, target = written(tmp_path / "a.mitm", *load(RECORDINGS[0]), tflow(resp=True)), tmp_path / "b.mitm"
         running = Proxy()
         running.run(f"reverse:{NOWHERE}", (f"bridge_fixture={target}", f"rfile={source}", "keepserving=false"))
-        assert running.log.about(f"bridge: {target}: {len(load(RECORDINGS[0]))} turns scrubbed")
+        assert running.log.about(f"bridge: {target} and b.expected.json: {len(load(RECORDINGS[0]))} turns scrubbed")
         assert len(load(target)) == len(load(RECORDINGS[0]))
 
     def test_the_command_writes_the_flows_it_is_given(self, tmp_path: Path) -> None:

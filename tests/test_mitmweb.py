@@ -53,7 +53,7 @@ def test_auto_stays_json(web: Web) -> None:
 def test_the_list_has_a_comment_and_a_marker(web: Web) -> None:
     flow = web.flows(TURNS)[1]
     assert flow["comment"].startswith("bridge: hoisted 9, flattened 9, lowered 1 (exec)")
-    assert flow["marked"] == "🔸"
+    assert flow["marked"] == ""
 
 
 def test_the_commands_are_listed_with_their_help(web: Web) -> None:

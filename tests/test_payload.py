@@ -301,10 +301,10 @@ class TestMalformed:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            ('{"input":"a","x":1,"y":2,"x":3}', ["extra keys (2)"]),
+            ('{"input":"a","x":1,"y":2,"x":3}', ["extra keys: x, y"]),
             ('{"input":"a"}{"input":"a"}', ["more than one JSON value"]),
             ('{"input":"a","input":"a"}', ["the key more than once"]),
-            ('{"input":"\\q","x":1}<', ["unknown escapes", "extra keys (1)", "not JSON"]),
+            ('{"input":"\\q","x":1}<', ["unknown escapes", "extra keys: x", "not JSON"]),
         ],
     )
     def test_each_defect_is_said(self, arguments: str, words: list[str]) -> None:

@@ -253,15 +253,17 @@ class TestCheck:
         flow.request.content = b'{"model": "m", "input": "hi"}'
         assert "(nothing to do)" in check(flow, Settings()).text
         flow.request.content = b"{"
-        assert "no request to lower" in check(flow, Settings()).text
+        assert check(flow, Settings()).text == "not bridged, and no request of either API"
+        flow.request.content = b'{"input": [{"type": "message"}]}'
+        assert "its request would be refused: input[0].role" in check(flow, Settings()).text
 
-    @pytest.mark.parametrize(("setting", "code", "line"), [("describe", 0, "0 with"), ("drop", 1, "15 with")])
+    @pytest.mark.parametrize(("setting", "code", "line"), [("describe", 0, "15 equal"), ("drop", 1, "15 with")])
     def test_a_difference_ends_mitmdump_with_an_error(self, setting: str, code: int, line: str) -> None:
         command = [str(Path(sys.executable).parent / "mitmdump"), "-s", str(ADDON), "-nr", str(CODE_MODE)]
         command += ["--set", "bridge_check=true", "--set", f"bridge_grammar={setting}"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert ended.returncode == code
-        assert f"checked 15 flows, {line} differences" in ended.stdout
+        assert f"checked 15 flows: {line}" in ended.stdout
 
     def test_failed_and_unbridged_flows_of_a_file_are_checked_too(self, tmp_path: Path) -> None:
         plain, other = tflow(resp=True), tflow(resp=True)

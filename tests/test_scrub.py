@@ -15,8 +15,9 @@ from bridge import sse
 from bridge.blob import seal, unseal
 from bridge.carried import Carried
 from bridge.jsonvalue import JSON, Object, dump, parse
+from bridge.scrub.redact import redact
 from bridge.scrub.stream import scrub_answer
-from bridge.scrub.text import fill, fill_json, redact
+from bridge.scrub.text import fill, fill_json
 from bridge.scrub.values import Scrubber
 from bridge.scrub.words import WORDS
 
@@ -35,7 +36,8 @@ class TestText:
     def test_filler_is_as_long_and_cut_the_same(self, text: str) -> None:
         filled = fill(text)
         assert len(filled) == len(text)
-        assert re.sub(r"[^\W_]", "", filled) == re.sub(r"[^\W_]", "", text)
+        kept = r"[0-9A-Za-z\x80-\U0010ffff]"
+        assert re.sub(kept, "", filled) == re.sub(kept, "", text)
 
     @examples
     @given(texts)
@@ -49,6 +51,7 @@ class TestText:
             ("tools.exec_command(x9)", WORDS, "tools.exec_command(lo)"),
             ("my_secret_text", WORDS, "lo_loremi_text"),
             ("привет 世界", frozenset(), "loremi lo"),
+            ("ⓢⓔⓒ 🇸🇪 ⠎⠑ हिन्दी", frozenset(), "lor lo lo loremi"),
             ("", frozenset(), ""),
         ],
     )
@@ -67,6 +70,9 @@ class TestText:
             ('{"input": "cut of', '{"nnnnn": "lor of'),
             ('{"a\\', '{"a\\'),
             ("", ""),
+            ('{"lat":48.137154,"n":-12,"e":1234.5e12}', '{"nnn":11.111111,"n":-12,"n":1111.1e11}'),
+            ('{"n":[104,117],"m":\u0661\u0662\u0663}', '{"n":[111,111],"n":111}'),
+            ('{"a":"\\ud835\\udcfc\\u00e9\\u0007"}', '{"n":"\\u0061\\u0061\\u0061\\u0007"}'),
         ],
     )
     def test_arguments_keep_their_shape(self, text: str, filled: str) -> None:
@@ -90,12 +96,18 @@ class TestText:
             "10.20.30.40",
             "0f8fad5b-d9cb-469f-a165-70867728950e",
             "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0",
-            "A1b2C3d4E5f6G7h8I9j0K1",
+            "A1b2C3d4E5f6G7h8I9j0K1z2",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "build01.firma.de",
+            "jane@build01",
+            "fe80::1ff:fe23:4567:890a",
+            "2001:db8:85a3:8d3:1319:8a2e:370:7348",
+            "npm_abcdefghij",
         ],
     )
     def test_what_looks_personal_goes_from_text_that_is_kept(self, secret: str) -> None:
         for text in (f"see {secret} now", f'{{"a": "see\\n{secret}\\n"}}'):
-            redacted = redact(text)
+            redacted = redact(text, {})
             assert secret not in redacted
             assert len(redacted) == len(text)
             assert redacted[:4] == text[:4]
@@ -107,15 +119,27 @@ class TestText:
             ("cd /Users/jane", "cd /Users/lore"),
             (r"C:\Users\jane\x", r"C:\Users\lore\x"),
             (r'{"a":"C:\\Users\\jane\\x"}', r'{"a":"C:\\Users\\lore\\x"}'),
-            ("https://jane:pw@host:1/a", "https://lore:lo@lore:1/a"),
+            ("https://jane:pw@host:1/a b", "https://lore:lo@lore:1/l b"),
             ("Authorization: Bearer abcd", "loremipsumdol: loremi lore"),
             ("password=hunter2", "loremips=loremip"),
-            ("the known one", "the lorem one"),
+            ('{"cmd":"export API_KEY=\\"hunterabc\\""}', '{"cmd":"export lor_lor=\\"loremipsu\\""}'),
+            ('{"a":"echo {\\"password\\": \\"hunterabc\\"}"}', '{"a":"echo {\\"loremips\\": \\"loremipsu\\"}"}'),
+            ("SECRET_KEY = 'two words'", "loremi_lor = 'lor lorem'"),
+            ("curl -u jane:pw x", "curl -l lore:lo x"),
+            ("tool --token abc x", "tool --lorem lor x"),
+            ("jane%40acme.de", "lore%loremi.lo"),
+            ("git@gitserver:acme/x.git", "lor@loremipsu:acme/x.git"),
+            (
+                "-----BEGIN RSA KEY-----\nMIIabc/+=\n-----END RSA KEY-----",
+                "-----lorem lor lor-----\nloremi/+=\n-----lor lor lor-----",
+            ),
+            ("max_tokens: 100, key: true", "max_tokens: 100, key: true"),
+            ("the known one", "the other one"),
             ("plain words, 127.0.0.1 and 1.2", "plain words, 127.0.0.1 and 1.2"),
         ],
     )
     def test_redact(self, text: str, redacted: str) -> None:
-        assert redact(text, ["known"]) == redacted
+        assert redact(text, {"known": "other"}) == redacted
 
 
 class TestValues:
@@ -141,10 +165,13 @@ class TestValues:
         names = [f"p{number:03d}" for number in range(1000)]
         assert len({scrubber.name(name) for name in names}) == 1000
 
-    def test_one_letter_names_are_used_again_when_all_are_given(self) -> None:
+    def test_names_of_one_letter_grow_when_all_are_given(self) -> None:
         scrubber = Scrubber()
-        names = [chr(0x4E00 + number) for number in range(60)]
-        assert {len(scrubber.name(name)) for name in names} == {1}
+        assert len({scrubber.name(chr(0x4E00 + number)) for number in range(60)}) == 60
+
+    @pytest.mark.parametrize("name", ["10.12.13.14", "+49 171 123 456 78", "15-03-198 a", "12"])
+    def test_numbers_in_names_go(self, name: str) -> None:
+        assert not set("23456789") & set(Scrubber().name(name))
 
     @pytest.mark.parametrize(
         ("value", "scrubbed"),
@@ -153,6 +180,8 @@ class TestValues:
             ({"type": "x_call", "input": "exec hunter"}, {"type": "b_call", "input": "exec loremi"}),
             ({"role": "tool", "content": "exec hunter"}, {"role": "tool", "content": "exec loremi"}),
             ({"arguments": '{"cmd":"hunter"}'}, {"arguments": '{"cmd":"loremi"}'}),
+            ({"bytes": [104, 117], "x": [[1.5, True, None]]}, {"bytes": [0, 0], "b": [[0, True, None]]}),
+            ({"logprobs": [{"token": "rate", "bytes": []}]}, {"logprobs": [{"token": "lore", "bytes": []}]}),
             ({"error": {"message": "rate limit of hunter"}}, {"error": {"message": "rate limit of loremi"}}),
             ({"encrypted_content": "gAAAAhunter"}, {"encrypted_content": "gAAAA0001"}),
             ({"encrypted_content": "the task of hunter"}, {"encrypted_content": "lor lore of loremi"}),
@@ -194,7 +223,7 @@ class TestValues:
         scrubber = Scrubber(prose=True, payloads=True, known={"known-word"})
         assert scrubber.body(value) == {
             "instructions": "Be kind to lore@loremip.lor.",
-            "input": [{"type": "custom_tool_call", "call_id": "call_0001", "input": "echo lore_loremi lorem-lore"}],
+            "input": [{"type": "custom_tool_call", "call_id": "call_000001", "input": "echo call_000001 lorem-lore"}],
         }
 
     def test_arguments_are_kept_when_asked(self) -> None:

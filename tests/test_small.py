@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bridge.blob import is_ciphertext, seal, unseal
 from bridge.errors import ClientError, as_error, code_of, error_body
-from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump, parse, without
+from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump, parse, parse_quickly, without
 from bridge.ledger import NAMED_AT_MOST, PATHS_KEPT, Ledger, Rule, summary
 from bridge.tape import Tape
 
@@ -95,6 +95,18 @@ class TestJsonValue:
         self, value: JSON, found: tuple[Object, list[Object], str, int | None]
     ) -> None:
         assert (as_object(value), as_objects(value), as_text(value), as_index(value)) == found
+
+    def test_what_is_read_quickly_is_what_is_read(self) -> None:
+        for text in (b'{"a":[1,2.5,"\\ud83d"]}', b"[]", b'"\xc3\xa9"'):
+            assert parse_quickly(text) == parse(text)
+        for text in (b"{", b"NaN", b"[" * 201 + b"]" * 201, b"\xff"):
+            with pytest.raises(ValueError, match=""):
+                parse_quickly(text)
+
+    def test_an_infinity_is_not_written(self) -> None:
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            dump({"a": float("inf")})
+        assert dump({"a": "Infinity"}) == '{"a":"Infinity"}'
 
     def test_without_leaves_the_original_alone(self) -> None:
         value: Object = {"a": 1, "b": 2, "c": 3}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridge.jsonvalue import Object
-from bridge.sse import Frame, Reader, frame, looks_like_sse, read_all
+from bridge.sse import Frame, Reader, frame, looks_like_sse
 
 examples = settings(max_examples=100, deadline=None)
 BOM = b"\xef\xbb\xbf"
@@ -308,28 +308,3 @@ class TestWriting:
 )
 def test_looks_like_sse(body: bytes, is_stream: bool) -> None:
     assert looks_like_sse(body) is is_stream
-
-
-class TestReadAll:
-    """A whole stream at once is what it is frame by frame."""
-
-    @pytest.mark.parametrize(
-        "body",
-        [
-            b"",
-            b'data: {"type":"a"}\n\n',
-            b'event: a\ndata: {"n":1}\n\ndata: [DONE]\n\n',
-            b'data: {"type":"a"}\n\ndata: {broken\n\n',
-            b'data: {"a":[1\n\ndata: 2]}\n\n',
-            b'data: {"a":1},{"b":2}\n\n',
-            b'data: {"a":1},{"b":2}\n\ndata: {"c":[1\n\ndata: 2]}\n\n',
-            b'data: {"a":1},0,{"b":2}\n\ndata: {"c":3}\n\n',
-            b'data: {"type":"a"}\r\n\r\n: comment\n\ndata: {"type":"b"}',
-            b'data: {"a":1\ndata: }\n\n',
-            b"data: \xff\n\n",
-        ],
-    )
-    def test_it_reads_what_the_reader_reads(self, body: bytes) -> None:
-        reader = Reader()
-        frames = [*reader.feed(body), *reader.close()]
-        assert list(read_all(body)) == [(frame, frame.event) for frame in frames]

@@ -106,3 +106,15 @@ def test_a_client_that_left_then_does_not_leave_the_next_without_an_end(tmp_path
         path = written(tmp_path / "x.mitm", left_early(between))
     with proxy("http://127.0.0.1:9", f"bridge_replay={path}") as between:
         assert between.post(ASK).events[-1]["type"] == "response.failed"
+
+
+def test_a_flow_of_another_format_is_not_sent_again() -> None:
+    with backend(streams) as running, proxy(running.url) as between:
+        between.post(ASK)
+        flow = reloaded(last_flow(between))
+        flow.metadata["bridge"]["version"] = 99
+        flow.request.path = "/v1/responses"
+        replayed = replay(between, flow)
+    assert len(running.asked) == 1
+    assert replayed.response
+    assert "recorded in another format" in (replayed.response.text or "")

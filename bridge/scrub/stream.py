@@ -28,21 +28,23 @@ type Channel = tuple[Kind, *tuple[JSON, ...]]
 type Slot = tuple[Channel, Object, str]
 """A fragment: its channel, the object that holds it, and its key there."""
 
-_TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _WHERE = ("type", "item_id", "output_index", "content_index", "summary_index")
 
 
-def scrub_answer(body: bytes, sizes: Sequence[int], scrubber: Scrubber) -> tuple[bytes, list[int]]:
-    """(answer, sizes of its pieces) → the same, scrubbed; a piece that ended with a frame still does."""
-    if not sse.looks_like_sse(body):
+def scrub_answer(
+    body: bytes, sizes: Sequence[int], scrubber: Scrubber, *, streamed: bool | None = None
+) -> tuple[bytes, list[int]]:
+    """(answer, sizes of its pieces) → the same, scrubbed; a piece that ended with a frame still does.
+
+    `streamed`: whether the answer was taken for a stream; if that is not known, its beginning tells.
+    """
+    if not (sse.looks_like_sse(body) if streamed is None else streamed):
         scrubbed = _scrub_whole(body, scrubber)
         return scrubbed, _moved(sizes, [len(body)], [len(scrubbed)])
-    reader = sse.Reader()
-    frames = [*reader.feed(body), *reader.close()]
+    frames = sse.frames_of(body)
     scrubbed_frames = _scrub_frames(frames, scrubber)
-    return b"".join(scrubbed_frames), _moved(
-        sizes, [len(frame.raw) for frame in frames], list(map(len, scrubbed_frames))
-    )
+    lengths = [len(frame.raw) for frame in frames]
+    return b"".join(scrubbed_frames), _moved(sizes, lengths, list(map(len, scrubbed_frames)))
 
 
 def _scrub_whole(body: bytes, scrubber: Scrubber) -> bytes:
@@ -54,27 +56,32 @@ def _scrub_whole(body: bytes, scrubber: Scrubber) -> bytes:
 
 def _scrub_frames(frames: list[sse.Frame], scrubber: Scrubber) -> list[bytes]:
     """Fragments of one text are scrubbed as the text that they add up to, and cut again where they were cut."""
-    texts: dict[Channel, str] = defaultdict(str)
+    texts: dict[Channel, list[str]] = defaultdict(list)
     for frame in frames:
         for channel, holder, key in _slots(frame.event or {}):
-            texts[channel] += as_text(holder[key])
-    scrubbed = {channel: _scrub_text(channel[0], text, scrubber) for channel, text in texts.items()}
-    return [_scrub_frame(frame, scrubbed, scrubber) for frame in frames]
+            texts[channel].append(as_text(holder[key]))
+    fragments = {channel: _scrub_fragments(channel[0], pieces, scrubber) for channel, pieces in texts.items()}
+    return [_scrub_frame(frame, fragments, scrubber) for frame in frames]
 
 
-def _scrub_frame(frame: sse.Frame, texts: dict[Channel, str], scrubber: Scrubber) -> bytes:
-    """`texts`: what is left of each, from which the frame takes its fragments."""
+def _scrub_fragments(kind: Kind, pieces: list[str], scrubber: Scrubber) -> Iterator[str]:
+    """Fragments of one text → the same, one after the other."""
+    text = _scrub_text(kind, "".join(pieces), scrubber)
+    ends = accumulate(map(len, pieces), initial=0)
+    return iter([text[start:end] for start, end in pairwise(ends)])
+
+
+def _scrub_frame(frame: sse.Frame, fragments: dict[Channel, Iterator[str]], scrubber: Scrubber) -> bytes:
+    """`fragments`: those of each text that are still to come."""
     if frame.event is None:
         return _scrub_oddity(frame, scrubber)
     event = copy.deepcopy(frame.event)
-    fragments: list[str] = []
+    own: list[str] = []
     for channel, holder, key in _slots(event):
-        length = len(as_text(holder[key]))
-        fragments.append(texts[channel][:length])
-        texts[channel] = texts[channel][length:]
+        own.append(next(fragments[channel]))
         holder[key] = ""
     event = as_object(scrubber.body(event))
-    for (_, holder, key), fragment in zip(_slots(event), fragments, strict=True):
+    for (_, holder, key), fragment in zip(_slots(event), own, strict=True):
         holder[key] = fragment
     if frame.untyped:
         return f"event: {as_text(event['type'])}\ndata: {dump(without(event, 'type'))}\n\n".encode()
@@ -99,18 +106,21 @@ def _slots(event: Object) -> Iterator[Slot]:
     for choice in as_objects(event.get("choices")):
         for channel, holder, key in _chat_slots(as_object(choice.get("delta"))):
             if isinstance(holder.get(key), str):
-                yield (*channel, choice.get("index")), holder, key
+                yield (*channel, dump(choice.get("index"))), holder, key
 
 
 def _chat_slots(delta: Object) -> Iterator[Slot]:
-    """Where a chat delta can hold fragments."""
-    for key in _TEXTS:
-        yield (Kind.PROSE, key), delta, key
+    """Where a chat delta can hold fragments: in any text of its own, and in those of its calls and details."""
+    for key in delta:
+        if key != "role":
+            yield (Kind.PROSE, key), delta, key
     for index, detail in enumerate(as_objects(delta.get("reasoning_details"))):
-        yield (Kind.PROSE, "details", detail.get("index", index)), detail, "text"
+        yield (Kind.PROSE, "details", dump(detail.get("index", index))), detail, "text"
+    yield (Kind.ARGUMENTS, "function"), as_object(delta.get("function_call")), "arguments"
     for index, call in enumerate(as_objects(delta.get("tool_calls"))):
-        yield (Kind.ARGUMENTS, call.get("index", index)), as_object(call.get("function")), "arguments"
-        yield (Kind.PAYLOAD, call.get("index", index)), as_object(call.get("custom")), "input"
+        place = dump(call.get("index", index))
+        yield (Kind.ARGUMENTS, place), as_object(call.get("function")), "arguments"
+        yield (Kind.PAYLOAD, place), as_object(call.get("custom")), "input"
 
 
 def _kind(event_type: str) -> Kind:

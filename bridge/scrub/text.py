@@ -6,16 +6,18 @@ Nothing here depends on where in the text a word stands: the same word, quoted o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from bridge.scrub.words import WORDS
 
 _FILLER = "loremipsumdolorsitametconsecteturadipiscingelit"
-_RUN = re.compile(r"\w+")
-_PART = re.compile(r"[^\W_]+")
+# Whatever is not ASCII punctuation, a blank or a control: marks, symbols and letters in circles can spell words too.
+_PART = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+")
+_RUN = re.compile(r"[0-9A-Za-z_\x80-\U0010ffff]+")
 _ESCAPE = re.compile(r"(\\u[0-9a-fA-F]{4}|\\.)", re.DOTALL)
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[^"]+', re.DOTALL)
-_SHORT_NUMBER = 6
+_BARE = re.compile(rf"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_\x80-\U0010ffff])|{_RUN.pattern}")
+SHORT_NUMBER = 6
 """Digits that a number may have and say nothing of anybody: counts, limits, milliseconds."""
 
 type Rename = Callable[[str], str]
@@ -37,10 +39,9 @@ def fill_json(text: str, rename: Rename) -> str:
     )
 
 
-def redact(text: str, known: Iterable[str] = ()) -> str:
-    """Text that is kept, but for what looks like a credential, an address, a user's path, or is a `known` id."""
-    text = _WINDOWS_USER.sub(lambda found: found.group(1) + fill(found.group(2)), text)
-    return "".join(part if index % 2 else _redacted(part, known) for index, part in enumerate(_ESCAPE.split(text)))
+def digits(text: str) -> int:
+    """How many digits a text has."""
+    return sum(map(str.isdigit, text))
 
 
 def _filled(run: str, words: frozenset[str]) -> str:
@@ -56,45 +57,24 @@ def _filler(part: str, words: frozenset[str]) -> str:
 
 def _filled_token(token: str, is_key: bool, rename: Rename) -> str:
     if not token.startswith('"'):
-        return _RUN.sub(lambda run: _bare(run.group()), token)
+        return _BARE.sub(lambda run: _bare(run, token), token)
     if is_key and "\\" not in token:
         return f'"{rename(token.strip('"'))}"'
     parts = _ESCAPE.split(token)
     return "".join(_letter(part) if index % 2 else fill(part, WORDS) for index, part in enumerate(parts))
 
 
-def _bare(run: str) -> str:
-    """What stands outside of strings: a number, a literal, or what is no JSON."""
-    return run if run.isdecimal() and len(run) <= _SHORT_NUMBER else _filled(run, WORDS)
+def _bare(found: re.Match[str], token: str) -> str:
+    """What stands outside of strings: a number, a literal, or what is no JSON. A number in a list can be a letter."""
+    run, before = found.group(), token[: found.start()].rstrip()
+    if not (run[0] == "-" or run[0].isdecimal()):
+        return _filled(run, WORDS)
+    if before.endswith(":") and digits(run) <= SHORT_NUMBER and run.isascii():
+        return run
+    return re.sub(r"\w", lambda char: char.group() if char.group() in "eE" else "1", run)
 
 
 def _letter(escape: str) -> str:
-    """An escape stays one; a letter that is written as one becomes another."""
-    is_letter = escape.startswith("\\u") and chr(int(escape[2:], 16)).isalnum()
-    return "\\u0061" if is_letter else escape
-
-
-_WINDOWS_USER = re.compile(r"""(\bUsers\\{1,4})([^\s\\"'`:;,)]+)""")
-"""Before escapes are set apart: a backslash of the path can be one, or stand in one."""
-_SECRETS = re.compile(
-    r"""
-    \b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[abpr]|hf|AKIA|ASIA|AIza|eyJ)[-_A-Za-z0-9.]{8,}
-    | (?<=bearer\s)[\w.~+/=-]{4,} | (?<=basic\s)[\w.~+/=-]{4,}
-    | (?:api[_-]?key|token|secret|passw(?:or)?d|authorization|cookie)s?["']?\s*[:=]\s*["']?[^\s"',;]{3,}
-    | [\w.+%-]+@[\w-]+(?:\.[\w-]+)+
-    | (?<=://)[^\s/"'`)>\]]+
-    | (?<=/home/)[^\s/"'`:;,)]+ | (?<=/Users/)[^\s/"'`:;,)]+
-    | \b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b
-    | \b(?!127\.|0\.0\.0\.0)\d{1,3}(?:\.\d{1,3}){3}\b
-    | \b[\w-]+(?:\.[\w-]+)*\.(?:com|net|org|io|ai|dev|cloud|internal|intranet|local|lan|corp|home)\b
-    | (?=[A-Za-z0-9+_=-]*\d)(?=[A-Za-z0-9+_=-]*[A-Za-z])[A-Za-z0-9+_=-]{20,}
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-
-
-def _redacted(text: str, known: Iterable[str]) -> str:
-    for secret in known:
-        if secret in text:
-            text = text.replace(secret, fill(secret))
-    return _SECRETS.sub(lambda found: fill(found.group()), text)
+    """An escape stays one; a letter, or half of one, that is written as one becomes another."""
+    code = int(escape[2:], 16) if escape.startswith("\\u") else 0
+    return "\\u0061" if code >= 0x80 or chr(code).isalnum() else escape

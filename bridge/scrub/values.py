@@ -13,14 +13,18 @@ from dataclasses import dataclass, field
 from bridge.blob import is_ciphertext, seal, unseal
 from bridge.carried import Carried
 from bridge.jsonvalue import JSON, as_text
-from bridge.scrub.text import fill, fill_json, redact
+from bridge.scrub.redact import redact
+from bridge.scrub.text import SHORT_NUMBER, digits, fill, fill_json
 from bridge.scrub.words import ID_PREFIXES, NAMES, WORDS
 
 _IDS = frozenset({"id", "prompt_cache_key", "user", "safety_identifier"})
 _METADATA = ("client_metadata", "metadata")
 _PREFIXED = re.compile(rf"((?:{'|'.join(ID_PREFIXES)})[_-]).+", re.DOTALL)
-_PART = re.compile(r"[^\W_]+")
-_SHORT_NUMBER = 6
+_PART = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+")
+_VERSION = 3
+"""Digits that a name may have and keep, if it has letters too: gpt-5.5 is no address."""
+_DIGITS = 4
+"""The least digits of an id."""
 _PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -52,17 +56,21 @@ class Scrubber:
         return self._walk(value, "", is_payload=False)
 
     def identity(self, value: str) -> str:
-        """An id → its stand-in, the prefix kept that says of what it is the id."""
+        """An id → its stand-in, of the same length if that can be, with the prefix that says of what it is the id."""
         if not value:
             return value
-        prefixed = _PREFIXED.fullmatch(value)
-        return self._ids.setdefault(value, f"{prefixed.group(1) if prefixed else ''}{len(self._ids) + 1:04d}")
+        if value not in self._ids:
+            prefixed = _PREFIXED.fullmatch(value)
+            prefix = prefixed.group(1) if prefixed else ""
+            self._ids[value] = f"{prefix}{len(self._ids) + 1:0{max(_DIGITS, len(value) - len(prefix))}d}"
+        return self._ids[value]
 
     def name(self, value: str) -> str:
         """A name → itself if it is known, else each of its parts → a stand-in of the same length."""
         if value in WORDS:
             return value
-        return self.flat_names.get(value) or _PART.sub(lambda part: self._part(part.group()), value)
+        keeps_digits = digits(value) <= _VERSION and any(map(str.isalpha, value))
+        return self.flat_names.get(value) or _PART.sub(lambda part: self._part(part.group(), keeps_digits), value)
 
     def text(self, value: str, *, is_payload: bool) -> str:
         """Text → filler of the same length; known words stay in what a call or an output holds."""
@@ -81,15 +89,22 @@ class Scrubber:
                 return {self.name(name): self._metadatum(entry, name) for name, entry in value.items()}
             return {self.name(name): self._walk(entry, name, is_payload=within) for name, entry in value.items()}
         if isinstance(value, list):
-            return [self._walk(entry, key, is_payload=is_payload) for entry in value]
+            return [self._entry(entry, key, is_payload) for entry in value]
         if isinstance(value, str):
             return self._string(value, key, is_payload)
         return self._number(value)
+
+    def _entry(self, value: JSON, key: str, is_payload: bool) -> JSON:
+        """An entry of a list, where a number can be a letter: the bytes of a text, the tokens of a prompt."""
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return 0 if is_number else self._walk(value, key, is_payload=is_payload)
 
     def _metadatum(self, value: JSON, key: str) -> JSON:
         return self.identity(value) if isinstance(value, str) else self._walk(value, key, is_payload=False)
 
     def _string(self, value: str, key: str, is_payload: bool) -> str:
+        if key == "token" and not is_payload:
+            return fill(value)  # of a list of probabilities, which repeats the text token by token
         if value in WORDS:
             return value
         if key in _IDS or key.endswith(("_id", "-id")):
@@ -114,31 +129,38 @@ class Scrubber:
         if (sealed := unseal(value)) is not None:
             return seal(self.text(sealed, is_payload=False))
         if is_ciphertext(value):
-            return f"gAAAA{self.identity(value)}"
+            return self._ids.setdefault(value, f"gAAAA{len(self._ids) + 1:04d}")
         return self.text(value, is_payload=True)
 
     def _number(self, value: bool | float | None) -> JSON:
-        if isinstance(value, bool) or value is None or sum(map(str.isdigit, repr(value))) <= _SHORT_NUMBER:
+        if isinstance(value, bool) or value is None or digits(repr(value)) <= SHORT_NUMBER:
             return value
         if isinstance(value, float):
             return 0.5
         return self._numbers.setdefault(value, 1_000_001 + len(self._numbers))
 
-    def _part(self, part: str) -> str:
-        if part in WORDS or (part.isdigit() and len(part) < 4):
+    def _part(self, part: str, keeps_digits: bool) -> str:
+        if part in WORDS or (keeps_digits and part.isdecimal() and part.isascii()):
             return part
         if part not in self._names:
             self._names[part] = self._next(len(part))
         return self._names[part]
 
     def _next(self, length: int) -> str:
-        """The next free stand-in of that length: aaa, aab, …; when all are given, from the first again."""
+        """The next free stand-in of that length: aaa, aab, …; a longer one when all are given."""
         while True:
             number = self._given[length] = self._given.get(length, -1) + 1
-            digits = [_LETTERS[number // 26**place % 26] for place in range(min(length, 6) - 1, -1, -1)]
-            stand_in = "".join(digits).rjust(length, "a")
+            if number >= len(_LETTERS) ** min(length, 6):
+                return self._next(length + 1)
+            places = range(min(length, 6) - 1, -1, -1)
+            stand_in = "".join(_LETTERS[number // 26**place % 26] for place in places).rjust(length, "a")
             if stand_in not in WORDS:
                 return stand_in
 
-    def _known(self) -> list[str]:
-        return [*self.known, *(identity for identity in self._ids if len(identity) > _SHORT_NUMBER)]
+    def _known(self) -> dict[str, str]:
+        """What text that is kept can repeat → what stands there then, of the same length."""
+        words = {word: fill(word) for word in self.known}
+        for value, stand_in in self._ids.items():
+            if len(value) > SHORT_NUMBER:
+                words[value] = stand_in if len(stand_in) == len(value) else fill(value)
+        return words

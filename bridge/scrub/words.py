@@ -26,9 +26,9 @@ response_format root_turn_id safety_identifier sandbox_permissions schema search
 seed sequence_number server server_label service_tier session_id shell signature status stop store stream
 stream_options strict string summary summary_index syntax system_fingerprint target targets task_name temperature
 terminate text text_verbosity think thinking thought_signature thread_id timeout_ms title token_budget tool
-tool_call_id tool_calls tool_choice tools top_logprobs top_p total_tokens truncation tty turn_id type uniqueItems uri
-url usage user user_location verbosity workdir yield_time_ms x-codex-installation-id x-codex-parent-thread-id
-x-codex-turn-metadata x-codex-window-id x-openai-subagent
+tool_call_id tool_calls tool_choice tools top_logprobs top_p total_tokens truncation tty turn_id type bytes logprob
+token uniqueItems uri url usage user user_location verbosity workdir yield_time_ms x-codex-installation-id
+x-codex-parent-thread-id x-codex-turn-metadata x-codex-window-id x-openai-subagent
 """
 _VALUES = """
 additional_tools agent_message all_turns approximate assistant auto blocked cancelled chat client code_interpreter

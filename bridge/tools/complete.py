@@ -19,7 +19,7 @@ ITEM = ("response.output_item.added", "response.output_item.done")
 _CONTENT: Object = {"content_index": 0}
 _TEXT: Object = {"content_index": 0, "logprobs": []}
 _SUMMARY: Object = {"summary_index": 0}
-_PARTS: dict[str, Object] = {
+PARTS: dict[str, Object] = {
     "response.content_part.added": _CONTENT,
     "response.content_part.done": _CONTENT,
     "response.output_text.delta": _TEXT,
@@ -64,8 +64,8 @@ class Completer:
             return {**event, "response": complete_response(as_object(event.get("response")), self._context)}
         if kind in ITEM:
             return self._item(event, announced=kind == ITEM[0])
-        if kind in _PARTS:
-            return self._part(event, _PARTS[kind])
+        if kind in PARTS:
+            return self._part(event, PARTS[kind])
         return event
 
     def _part(self, event: Object, defaults: Object) -> Object:
@@ -118,7 +118,7 @@ class Completer:
 def lacks(event: Object) -> bool:
     """Whether an event lacks what Codex cannot do without, so that it may not leave as it came."""
     kind = as_text(event.get("type"))
-    if (kind in ITEM or kind in _PARTS) and as_index(event.get("output_index")) is None:
+    if (kind in ITEM or kind in PARTS) and as_index(event.get("output_index")) is None:
         return True
     if kind in ITEM:
         return item_lacks(as_object(event.get("item")))

@@ -9,14 +9,15 @@ from mitmproxy.http import HTTPFlow, Message
 
 from bridge import flows
 from bridge.exchange import Exchange
-from bridge.jsonvalue import JSON, Object, as_object, as_objects, parse
+from bridge.jsonvalue import Object, as_objects, read_object
 from bridge.names import NameTable
 from bridge.settings import Backend
 
 NOT_BRIDGED = "This flow was not bridged: client and backend said the same."
 WAS_REFUSED = "The bridge refused this request: the backend got nothing, and what the client got says why."
 NOT_KEPT = "It was not kept: it is longer than bridge_keep_bodies allows, or that is 0."
-NOT_READ = "This flow was recorded in another format version; only what stands on the flow itself is shown."
+NOT_READ = f"{flows.OTHER_FORMAT} Only what stands on the flow itself is shown."
+NO_ANSWER = "The backend gave no answer."
 COMING = "The answer is still coming; this is what is there."
 
 
@@ -49,37 +50,30 @@ def bodies_of(flow: HTTPFlow, exchange: Exchange | None = None) -> Bodies:
     """The bodies of a flow; of a live one, `exchange` knows what was said so far."""
     sent, said = _content(flow.request), _content(flow.response)
     stored = flows.load(flow)
-    if stored is None and flow.metadata.get(flows.RULES_KEY) == flows.REFUSED:
-        return Bodies(sent, None, None, said, notes=(WAS_REFUSED,))
+    if flow.metadata.get(flows.RULES_KEY) == flows.REFUSED:
+        return Bodies(flows.unpack(stored.get("client_request")) if stored else sent, said=said, notes=(WAS_REFUSED,))
     if stored is None:
-        wire = Backend.CHAT if isinstance(read(sent).get("messages"), list) else Backend.RESPONSES
+        wire = Backend.CHAT if isinstance(read_object(sent).get("messages"), list) else Backend.RESPONSES
         note = NOT_READ if flows.KEY in flow.metadata else NOT_BRIDGED
         return Bodies(sent, sent, said, said, wire, notes=(note,))
-    asked, heard = (flows.unpack(stored.get(key)) or None for key in ("client_request", "backend_response"))
-    notes: tuple[str, ...] = () if asked else (f"The client's request: {NOT_KEPT}",)
+    asked, heard = (_unpacked(stored.get(key)) for key in ("client_request", "backend_response"))
+    notes: tuple[str, ...] = () if asked is not None else (f"The client's request: {NOT_KEPT}",)
     if exchange and said is None:
         heard, said = exchange.heard.bytes(), exchange.said.bytes()
         notes += (COMING,)
-    elif heard is None and flow.response and flow.response.status_code != 502:
+    elif heard is None and stored.get("status"):
         notes += (f"The backend's response: {NOT_KEPT}",)
+    elif heard is None:
+        notes += (NO_ANSWER,)
     return Bodies(asked, sent, heard, said, Backend(stored["backend"]), True, notes, stored)
+
+
+def _unpacked(packed: bytes | None) -> bytes | None:
+    return flows.unpack(packed) if packed else None
 
 
 def _content(message: Message | None) -> bytes | None:
     return message.get_content(strict=False) if message else None
-
-
-def value_of(body: bytes | None) -> JSON:
-    """A JSON body; None for one that is not there or not JSON."""
-    try:
-        return parse(body) if body else None
-    except ValueError:
-        return None
-
-
-def read(body: bytes | None) -> Object:
-    """The JSON object of a body; empty for what is none."""
-    return as_object(value_of(body))
 
 
 def items_of(request: Object) -> list[Object]:

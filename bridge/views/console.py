@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from mitmproxy import ctx
 from mitmproxy.http import HTTPFlow
 
-from bridge.jsonvalue import Object
+from bridge.jsonvalue import Object, read_object
 from bridge.settings import Verbosity
-from bridge.views.bodies import bodies_of, read
+from bridge.thread import thread_of
+from bridge.views.bodies import bodies_of
 from bridge.views.colour import coloured
 from bridge.views.difference import difference_lines
 from bridge.views.ledger import ledger_lines
-from bridge.views.turn import thread_of
 
 
 def details(flow: HTTPFlow, verbosity: Verbosity) -> Iterator[str]:
@@ -31,7 +31,7 @@ def previous(flow: HTTPFlow) -> Object | None:
     before = [other for other in known if other.request.timestamp_start < flow.request.timestamp_start]
     for other in sorted(before, key=lambda other: other.request.timestamp_start, reverse=True):
         body = _asked(other)
-        if thread.encode() in body and thread_of(request := read(body)) == thread:
+        if thread.encode() in body and thread_of(request := read_object(body)) == thread:
             return request
     return None
 
@@ -42,7 +42,7 @@ def _asked(flow: HTTPFlow) -> bytes:
 
 
 def _request(flow: HTTPFlow) -> Object:
-    return read(_asked(flow))
+    return read_object(_asked(flow))
 
 
 def _details(flow: HTTPFlow, verbosity: Verbosity) -> Iterator[str]:
@@ -55,6 +55,6 @@ def _details(flow: HTTPFlow, verbosity: Verbosity) -> Iterator[str]:
 
 
 def _on_terminal() -> bool:
-    """Whether the log goes to a terminal that knows colours; only mitmdump's does."""
+    """Whether the log goes to a terminal that knows colours, and nowhere else: mitmweb's goes to its page as well."""
     termlog = ctx.master.addons.get("termlog")
-    return bool(termlog and termlog.logger.has_vt_codes)
+    return bool(termlog and termlog.logger.has_vt_codes and not ctx.master.addons.get("eventstore"))

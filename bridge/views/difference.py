@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from bridge.diff import MISSING, Change, changes
-from bridge.jsonvalue import JSON, as_object, as_objects, dump
-from bridge.views.bodies import Bodies, value_of
-from bridge.views.merged import merged
+from bridge.jsonvalue import JSON, as_object, as_objects, dump, read, without
+from bridge.merged import merged
+from bridge.views.bodies import Bodies
 from bridge.views.text import entry
+from bridge.views.transcript import expanded
 
 MOST, MOST_LINES = 400, 40
 """Changes that are shown, and lines of each side of one."""
@@ -21,7 +22,7 @@ def difference_lines(bodies: Bodies, *, response: bool) -> Iterator[str]:
     old, new = (
         (answer_value(bodies.heard), answer_value(bodies.said))
         if response
-        else map(value_of, (bodies.asked, bodies.sent))
+        else (value_of(bodies.asked), in_items(value_of(bodies.sent)))
     )
     if old is None or new is None:
         yield "# One of the two versions is not here."
@@ -42,12 +43,30 @@ def change_lines(old: JSON, new: JSON) -> Iterator[str]:
     yield f"= {_unchanged(old, new)}" if count else "= nothing differs"
 
 
+def value_of(body: bytes | None) -> JSON:
+    """A request as a value; the text of what is no JSON."""
+    value = read(body)
+    return body.decode("utf-8", "replace") if value is None and body else value
+
+
 def answer_value(body: bytes | None) -> JSON:
     """An answer as a value: what a stream adds up to."""
     if body is None:
         return None
     answer = merged(body)
-    return {**answer.response, "output": [*answer.items]}
+    return {**answer.response, "output": [*expanded(answer.items)]}
+
+
+def in_items(request: JSON) -> JSON:
+    """A chat request in the words of the Responses API, so that it can be compared; any other as it is."""
+    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
+        return request
+    tools: list[JSON] = [
+        {"type": tool.get("type"), **as_object(tool.get("function"))} for tool in as_objects(request.get("tools"))
+    ]
+    items: list[JSON] = [*expanded(as_objects(request["messages"]))]
+    others = without(request, "messages", "tools")
+    return {**others, "input": items} | ({"tools": tools} if "tools" in request else {})
 
 
 def _change(change: Change) -> Iterator[str]:
@@ -64,7 +83,7 @@ def _change(change: Change) -> Iterator[str]:
 def _side(sign: str, path: str, value: JSON) -> list[str]:
     key = path.rpartition(".")[2]
     lines = list(islice(entry(path, value, key), MOST_LINES + 1))
-    more = ["  …"] if len(lines) > MOST_LINES else []
+    more = ["  … (more lines)"] if len(lines) > MOST_LINES else []
     return [f"{sign} {line}" for line in lines[:MOST_LINES] + more]
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from mitmproxy.http import HTTPFlow
 
+from bridge.flows import PUBLIC_QUERY
 from bridge.sse import looks_like_sse
 from bridge.views.bodies import Bodies
 
 _NAMES = {"asked": "client-request", "sent": "backend-request", "heard": "backend-response", "said": "client-response"}
-_SECRET = re.compile(r"key|token|secret|sig|auth|password", re.IGNORECASE)
 KEY = "$OPENAI_API_KEY"
 
 
@@ -26,9 +25,18 @@ def export(flow: HTTPFlow, bodies: Bodies, folder: Path, number: int) -> list[Pa
             path = folder / f"{number:03d}-{name}.{_suffix(body)}"
             path.write_bytes(body)
             written.append(path)
-    line = folder / f"{number:03d}-curl.sh"
-    line.write_text(" \\\n  ".join(_curl(flow, f"{number:03d}-{_NAMES['sent']}.{_suffix(bodies.sent or b'')}")) + "\n")
-    return [*written, line]
+    if bodies.sent is not None and flow.request.method == "POST":
+        line = folder / f"{number:03d}-curl.sh"
+        parts = _curl(flow, f"{number:03d}-{_NAMES['sent']}.{_suffix(bodies.sent)}")
+        line.write_bytes((" \\\n  ".join(parts) + "\n").encode("utf-8", "surrogateescape"))
+        written.append(line)
+    return written
+
+
+def first_free(folder: Path) -> int:
+    """The number behind the last that a file of the folder begins with: what was written before stays."""
+    numbers = [int(path.name[:3]) for path in folder.iterdir() if path.name[:3].isdecimal()]
+    return max(numbers, default=0) + 1
 
 
 def _suffix(body: bytes) -> str:
@@ -41,18 +49,20 @@ def _curl(flow: HTTPFlow, body: str) -> Iterator[str]:
     """The parts of the command; a key stands as a variable of the shell, in the URL as in the header."""
     yield f"curl -N {_url(flow)}"
     yield "-H 'content-type: application/json'"
-    if "authorization" in flow.request.headers:
-        yield f'-H "authorization: Bearer {KEY}"'
+    for name in ("authorization", "api-key", "x-api-key", "x-goog-api-key"):
+        if name in flow.request.headers:
+            yield f'-H "{name}: {"Bearer " if name == "authorization" else ""}{KEY}"'
     yield f"--data-binary @{body}"
 
 
 def _url(flow: HTTPFlow) -> str:
+    """Where it goes: of a query only what is known to be no secret; a key in it stands as the shell's variable."""
     path, _, query = flow.request.path.partition("?")
     origin = f"{flow.request.scheme}://{flow.request.host}:{flow.request.port}"
-    quoted = shlex.quote(origin + path + ("?" if query else ""))
-    return quoted + r"\&".join(_pair(pair) for pair in query.split("&")) if query else quoted
+    shown = shlex.quote(origin + path + ("?" if query else ""))
+    return shown + r"\&".join(_pair(pair) for pair in query.split("&")) if query else shown
 
 
 def _pair(pair: str) -> str:
     name, equals, _ = pair.partition("=")
-    return f'{shlex.quote(name + equals)}"{KEY}"' if equals and _SECRET.search(name) else shlex.quote(pair)
+    return shlex.quote(pair) if name in PUBLIC_QUERY else shlex.quote(name if equals else "") + f'{equals}"{KEY}"'

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bridge.ledger import PATHS_KEPT
+from bridge.ledger import DECLARED
 from bridge.views.bodies import Bodies
+
+PATHS_SHOWN = 4
 
 
 def ledger_lines(bodies: Bodies) -> Iterator[str]:
@@ -18,14 +20,14 @@ def ledger_lines(bodies: Bodies) -> Iterator[str]:
         yield "# No rule fired."
     width = max((len(entry["what"]) for entry in entries), default=0)
     for entry in entries:
-        where = f"  at {', '.join(entry['paths'])}" if entry["paths"] else ""
-        more = ", …" if entry["paths"] and len(entry["paths"]) == PATHS_KEPT < entry["count"] else ""
+        where = f"  at {', '.join(entry['paths'][:PATHS_SHOWN])}" if entry["paths"] else ""
+        more = ", …" if len(entry["paths"]) > PATHS_SHOWN else ""
         what = f"{entry['count']:>4} × {entry['what']:{width}}"
         yield f"{entry['side']:8}  {entry['rule']:9} {what}{where}{more}".rstrip()
 
 
 def warning_lines(bodies: Bodies) -> Iterator[str]:
-    """What a person should know first."""
-    for entry in bodies.stored.get("ledger", []):
-        if entry["warning"]:
-            yield f"! {entry['rule']} {entry['what']}: {entry['warning']}"
+    """What a person should know first: what is of this turn before what every turn says again."""
+    warned = [entry for entry in bodies.stored.get("ledger", []) if entry["warning"]]
+    for entry in sorted(warned, key=lambda entry: entry["rule"] in DECLARED):
+        yield f"! {entry['rule']} {entry['what']}: {entry['warning']}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bridge.views.bodies import Bodies, value_of
-from bridge.views.merged import Merged, merged
+from bridge.jsonvalue import read
+from bridge.merged import Merged, merged
+from bridge.views.bodies import Bodies
 from bridge.views.text import number, pretty
 
 
@@ -31,7 +32,7 @@ def _message(body: bytes | None, bodies: Bodies, title: str, response: bool) -> 
 
 
 def _request(body: bytes) -> Iterator[str]:
-    value = value_of(body)
+    value = read(body)
     if value is None:
         yield "# It is not JSON."
         yield from pretty({"text": body.decode("utf-8", "replace")})
@@ -43,8 +44,8 @@ def answer_lines(answer: Merged) -> Iterator[str]:
     """What an answer adds up to."""
     yield from (f"# ! {problem}" for problem in answer.problems)
     if answer.streamed:
-        counts = ", ".join(f"{count} × {kind}" for kind, count in answer.counts.most_common())
-        yield f"# {number(answer.counts.total())} events: {counts}"
+        yield f"# {number(answer.counts.total())} events"
+        yield from (f"#   {count:>6} × {kind}" for kind, count in answer.counts.most_common())
         yield f"# ends with: {answer.end or 'nothing'}"
     yield from pretty(answer.response)
     if answer.items:

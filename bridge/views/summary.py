@@ -8,24 +8,25 @@ from itertools import accumulate
 
 from mitmproxy.http import HTTPFlow
 
-from bridge.jsonvalue import Object, as_object, as_text
+from bridge.jsonvalue import Object, as_object, as_text, read_object
+from bridge.merged import Merged, first_output, merged
 from bridge.settings import Backend
+from bridge.thread import thread_of
 from bridge.usage import complete
-from bridge.views.bodies import Bodies, items_of, read
+from bridge.views.bodies import Bodies, items_of
 from bridge.views.ledger import warning_lines
-from bridge.views.merged import Merged, first_output, merged
 from bridge.views.text import fold, number
 from bridge.views.tools import tool_lines
 from bridge.views.transcript import call_counts, transcript
-from bridge.views.turn import thread_of, turn_number
+from bridge.views.turn import turn_number
 
 
 def summary_lines(flow: HTTPFlow, bodies: Bodies) -> Iterator[str]:
     """The summary of a whole flow."""
-    request = read(bodies.asked if bodies.asked is not None else bodies.sent)
+    request = read_object(bodies.asked if bodies.asked is not None else bodies.sent)
     answer = merged(bodies.said) if bodies.said is not None else None
-    yield from warning_lines(bodies)
     yield from _trouble(flow, answer)
+    yield from warning_lines(bodies)
     yield from (f"# {note}" for note in bodies.notes)
     yield from _head(request, bodies)
     if answer:
@@ -44,12 +45,13 @@ def summary_lines(flow: HTTPFlow, bodies: Bodies) -> Iterator[str]:
 
 
 def _head(request: Object, bodies: Bodies) -> Iterator[str]:
-    sent = read(bodies.sent)
+    sent = read_object(bodies.sent)
     asked_model, sent_model = as_text(request.get("model")), as_text(sent.get("model"))
     yield f"model: {asked_model or '(none)'}" + (f" → {sent_model}" if sent_model != asked_model else "")
     spoken = "Chat Completions" if bodies.wire is Backend.CHAT else "Responses"
     yield f"wire: {f'Responses → {spoken}' if bodies.bridged else f'{spoken}, not bridged'}"
-    yield f"turn: {turn_number(items_of(request))} of thread {thread_of(request) or '(none named)'}"
+    named = "(none named)" if bodies.asked is not None else "(not kept)"
+    yield f"turn: {turn_number(items_of(request))} of thread {thread_of(request) or named}"
 
 
 def _trouble(flow: HTTPFlow, answer: Merged | None) -> Iterator[str]:
@@ -100,4 +102,7 @@ def _ms(seconds: float) -> str:
 
 
 def _counted(counts: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) + " calls" if counts else "no calls"
+    if not counts:
+        return "no calls"
+    shown = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return f"{shown} call{'s' if counts.total() > 1 else ''}"

@@ -13,6 +13,8 @@ LONGEST_PROSE = 480
 LONGEST_PAYLOAD, MOST_LINES = 20_000, 300
 """Characters and lines that are shown of a payload, an output, arguments."""
 _PLAIN_WIDTH = 100
+_DEEPEST = 60
+"""Blanks of indentation up to which JSON in a text is opened up."""
 
 
 def pretty(value: JSON, indent: str = "", *, payload: bool = False) -> Iterator[str]:
@@ -67,7 +69,7 @@ def _listed(value: JSON, indent: str, payload: bool) -> Iterator[str]:
 
 
 def _string(lead: str, text: str, key: str, indent: str, payload: bool) -> Iterator[str]:
-    if key == "arguments" and (inside := _inside(text)):
+    if key == "arguments" and indent.count(" ") < _DEEPEST and (inside := _inside(text)):
         yield lead
         yield from pretty(inside, indent, payload=True)
         return

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bridge.errors import ClientError
-from bridge.jsonvalue import Object, as_object, as_objects, as_text
+from bridge.jsonvalue import Object, as_object, as_objects, as_text, read_object
 from bridge.ledger import Ledger
 from bridge.names import NameTable
 from bridge.settings import Backend
 from bridge.tools.declarations import Declaration, hoist
-from bridge.views.bodies import Bodies, read
+from bridge.views.bodies import Bodies
 from bridge.views.text import number
 
 _HEAD = ("kind", "namespace", "name", "at the backend", "declared at", "grammar")
@@ -18,11 +18,11 @@ _HEAD = ("kind", "namespace", "name", "at the backend", "declared at", "grammar"
 
 def tool_lines(bodies: Bodies) -> Iterator[str]:
     """A table, one tool a line."""
-    if bodies.asked is None or not _is_responses(read(bodies.asked)):
-        yield from _sent_lines(read(bodies.sent), bodies.wire)
+    if bodies.asked is None or not _is_responses(read_object(bodies.asked)):
+        yield from _sent_lines(read_object(bodies.sent), bodies.wire)
         return
     try:
-        declared = hoist(read(bodies.asked), Ledger()).tools
+        declared = hoist(read_object(bodies.asked), Ledger()).tools
     except ClientError as error:
         yield f"! {error.message}"
         return

@@ -80,9 +80,10 @@ def _line(item: Object, calls: dict[str, int], answered: set[str]) -> str:
     kind = as_text(item.get("type"))
     if is_call(item):
         name = ".".join(filter(None, (as_text(item.get("namespace")), as_text(item.get("name")))))
-        orphan = "" if _call_id(item) in answered else "! without an output: "
+        orphan = "" if _call_id(item) in answered or kind not in KINDS else "! without an output: "
+        half = "! not finished: " if item.get("status") in ("in_progress", "incomplete") else orphan
         named = f"{_kind(item)} call {name}".rstrip()
-        return f"{orphan}{named} {_call_id(item)}: {fold(_said(item))}"
+        return f"{half}{named} {_call_id(item)}: {fold(_said(item))}"
     if is_output(item):
         call = calls.get(_call_id(item))
         of = f"output of {call}" if call else f"! output without a call {_call_id(item)}"

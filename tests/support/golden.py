@@ -7,7 +7,8 @@ from pathlib import Path
 from mitmproxy import contentviews
 from mitmproxy.http import HTTPFlow
 
-from bridge.views.bodies import bodies_of, read
+from bridge.jsonvalue import read_object
+from bridge.views.bodies import bodies_of
 from bridge.views.contentviews import views
 from tests.support.recordings import FOLDER, load
 
@@ -27,7 +28,7 @@ def text_of(path: Path) -> str:
     """What every view shows of that turn."""
     number, recorded = turn_of(path)
     flow = recorded[number - 1]
-    before = None if number == 1 else read(bodies_of(recorded[number - 2]).asked)
+    before = None if number == 1 else read_object(bodies_of(recorded[number - 2]).asked)
     parts = []
     for view in views(lambda _: None, lambda _: before):
         sides = (flow.request, flow.response) if view.name in SIDED else (flow.request,)

@@ -24,6 +24,7 @@ class Dump:
 
     port: int
     printed: list[str] = field(default_factory=list)
+    pid: int = 0
 
     def wait_for(self, text: str, count: int = 1) -> None:
         """Until it has printed a text so often."""
@@ -45,7 +46,7 @@ def mitmdump(target: str, *arguments: str, addon: Path = ADDON) -> Iterator[Dump
     command += ["--listen-host", "127.0.0.1", "-p", "0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert process.stdout
-    running = Dump(0)
+    running = Dump(0, pid=process.pid)
     listening = threading.Event()
 
     def read() -> None:

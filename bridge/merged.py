@@ -5,38 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, without
-from bridge.sse import Frame, Reader, looks_like_sse, read_all
-from bridge.views.bodies import value_of
+from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, read, without
+from bridge.sse import Frame, Reader, frames_of, looks_like_sse
+from bridge.tools.complete import ITEM, LIFECYCLE, PARTS, TERMINAL
 
 CHAT = "chat chunk"
 DONE = "[DONE]"
-LIFECYCLE = ("response.created", "response.in_progress", "response.queued")
-TERMINAL = ("response.completed", "response.failed", "response.incomplete")
-_KNOWN = (
-    *LIFECYCLE,
-    *TERMINAL,
-    "error",
-    "response.output_item.added",
-    "response.output_item.done",
-    "response.content_part.added",
-    "response.content_part.done",
-    "response.output_text.delta",
-    "response.output_text.done",
-    "response.output_text.annotation.added",
-    "response.refusal.delta",
-    "response.refusal.done",
-    "response.function_call_arguments.delta",
-    "response.function_call_arguments.done",
-    "response.custom_tool_call_input.delta",
-    "response.custom_tool_call_input.done",
-    "response.reasoning_text.delta",
-    "response.reasoning_text.done",
-    "response.reasoning_summary_text.delta",
-    "response.reasoning_summary_text.done",
-    "response.reasoning_summary_part.added",
-    "response.reasoning_summary_part.done",
-)
+_OTHERS = ("error", "response.output_text.annotation.added", "response.metadata")
+_KNOWN = frozenset((*LIFECYCLE, *TERMINAL, *ITEM, *PARTS, *_OTHERS))
 _TEXT_OF_DELTA = {
     "response.output_text.delta": "text",
     "response.refusal.delta": "refusal",
@@ -76,7 +52,7 @@ def merged(body: bytes) -> Merged:
     """An answer → what it says; never raises."""
     if looks_like_sse(body):
         return _Merger(body).result
-    value = value_of(body)
+    value = read(body)
     if not isinstance(value, dict):
         problem = "It is not JSON." if body.strip() else "It is empty."
         return Merged(problems=[problem], response={"text": body.decode("utf-8", "replace")} if body else {})
@@ -111,15 +87,17 @@ class _Merger:
 
     def __init__(self, body: bytes) -> None:
         self.result = Merged(streamed=True)
+        self._number = 0
         self._items: dict[JSON, Object] = {}
-        self._deltas: dict[tuple[JSON, str], list[str]] = {}
+        self._deltas: dict[JSON, dict[str, list[str]]] = {}
         self._chat: _ChatMessage | None = None
-        for frame, event in read_all(body):
-            self._take(frame, event)
+        for frame in frames_of(body):
+            self._number += 1
+            self._take(frame)
         self._finish()
 
-    def _take(self, frame: Frame, event: Object | None) -> None:
-        result = self.result
+    def _take(self, frame: Frame) -> None:
+        result, event = self.result, frame.event
         if event is None:
             self._odd(frame)
             return
@@ -130,9 +108,11 @@ class _Merger:
             kind = CHAT
         result.counts[kind or "no type"] += 1
         if part := _TEXT_OF_DELTA.get(kind):
-            self._deltas.setdefault((event.get("output_index"), part), []).append(as_text(event.get("delta")))
-        elif kind.startswith("response.output_item."):
-            self._items[event.get("output_index", len(self._items))] = as_object(event.get("item"))
+            parts = self._deltas.setdefault(as_index(event.get("output_index")), {})
+            parts.setdefault(part, []).append(as_text(event.get("delta")))
+        elif kind in ITEM:
+            index = as_index(event.get("output_index"))
+            self._items[len(self._items) if index is None else index] = as_object(event.get("item"))
         elif kind in TERMINAL:
             self._end(event, kind)
         elif kind == "error":
@@ -146,8 +126,7 @@ class _Merger:
             self.result.counts[DONE] += 1
         elif frame.has_data:
             self.result.counts["unreadable"] += 1
-            number = self.result.counts.total()
-            self.result.problems.append(f"Event {number} is no JSON object: {(text or 'not UTF-8')[:60]!r}")
+            self.result.problems.append(f"Event {self._number} is no JSON object: {(text or 'not UTF-8')[:60]!r}")
         elif frame.raw.strip():
             self.result.counts["comment"] += 1
 
@@ -173,15 +152,14 @@ class _Merger:
             result.problems.append("It has no terminal event: it broke off.")
 
     def _indices(self) -> list[JSON]:
-        return list(dict.fromkeys([*self._items, *(index for index, _ in self._deltas)]))
+        return list(dict.fromkeys([*self._items, *self._deltas]))
 
     def _item(self, index: JSON) -> Object:
         """The item as it was finished, or as far as it came."""
         item = self._items.get(index, {})
         if item.get("status") != "in_progress" and item:
             return item
-        parts = {part: "".join(pieces) for (at, part), pieces in self._deltas.items() if at == index}
-        return {**item, **parts} if parts else item
+        return {**item, **{part: "".join(pieces) for part, pieces in self._deltas.get(index, {}).items()}}
 
 
 class _ChatMessage:
