@@ -239,9 +239,9 @@ CREDENTIALS = ["sk-abcdef123456", "password: hunter22x", "jane@acme.example.com"
 @pytest.mark.parametrize("secret", CREDENTIALS)
 def test_what_looks_like_a_credential_goes_from_payloads_that_are_kept(secret: str, tmp_path: Path) -> None:
     script = f'text("{secret}"); // plain words stay'
-    call = {"type": "custom_tool_call", "call_id": "call_1", "name": "exec", "input": script}
-    body = {"model": "m", "stream": True, "tools": [{"type": "custom", "name": "exec"}], "input": [call]}
-    item = {
+    call: Any = {"type": "custom_tool_call", "call_id": "call_1", "name": "exec", "input": script}
+    body: Any = {"model": "m", "stream": True, "tools": [{"type": "custom", "name": "exec"}], "input": [call]}
+    item: Any = {
         "type": "function_call",
         "id": "f",
         "call_id": "call_2",

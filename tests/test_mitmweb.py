@@ -33,13 +33,13 @@ def view(web: Web, name: str, side: str = "request") -> str:
 
 @pytest.mark.parametrize("name", ["Summary", "Ledger", "Turn"])
 def test_views_are_what_was_looked_at(web: Web, name: str) -> None:
-    shown = golden_of(RECORDING).read_text().split(f"==== Bridge {name} ====\n")[1].split("\n\n====")[0]
+    shown = golden_of(RECORDING).read_text().split(f"==== turn 2, Bridge {name} ====\n")[1].split("\n\n====")[0]
     assert view(web, f"Bridge {name}").strip() == shown.strip()
 
 
 @pytest.mark.parametrize("name", ["Client", "Backend", "Diff"])
 def test_views_of_a_side_are_what_was_looked_at(web: Web, name: str) -> None:
-    head = f"==== Bridge {name} of the response ====\n"
+    head = f"==== turn 2, Bridge {name} of the response ====\n"
     shown = golden_of(RECORDING).read_text().split(head)[1].split("\n\n====")[0]
     assert view(web, f"Bridge {name}", "response").strip() == shown.strip()
     assert view(web, f"Bridge {name}").startswith("#")

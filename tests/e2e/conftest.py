@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from tests.e2e.wire import WIRES
 
 PARTS = ("codex", "llama", "browser", "terminal")
 REQUIRED = os.environ.get("BRIDGE_E2E") == "required"
+LACKING = "lacks what its row says"
 ROW = "row of the compatibility table"
 _ROWS: list[dict[str, str]] = []
 
@@ -36,13 +37,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome, report.longrepr = "failed", f"required, but skipped: {report.longrepr}"
     if report.when == "call" or report.failed:
         rows = [value for name, value in item.user_properties if name == ROW]
-        _ROWS.extend({**json.loads(str(row)), "outcome": report.outcome} for row in rows)
+        outcome = "failed" if (LACKING, True) in item.user_properties else report.outcome
+        _ROWS.extend({**json.loads(str(row)), "outcome": outcome} for row in rows)
     return report
 
 
 def pytest_sessionfinish() -> None:
     """Write the rows where they are asked for."""
     if path := os.environ.get("BRIDGE_E2E_TABLE"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(json.dumps(_ROWS, indent=1) + "\n")
 
 
@@ -58,6 +61,12 @@ def real() -> Iterator[Served]:
     """llama.cpp, with a bridge for each wire in front."""
     with served() as running:
         yield running
+
+
+@pytest.fixture
+def lacking(request: pytest.FixtureRequest) -> Callable[[], None]:
+    """To be called by a test that shows what a version lacks: it passes, and its row of the table says no."""
+    return lambda: request.node.user_properties.append((LACKING, True))
 
 
 @pytest.fixture(params=CODEX_VERSIONS)

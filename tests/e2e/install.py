@@ -16,6 +16,7 @@ CODEX = "@openai/codex"
 
 def install_codex() -> None:
     """The oldest supported release of Codex, and the newest that there is."""
+    _install_packages("npm", "npm")
     newest = _npm("view", f"{CODEX}@{NEWEST}", "version").strip()
     for version in (OLDEST, newest):
         _install_release(version)
@@ -50,9 +51,10 @@ def install_terminal() -> None:
 def _install_packages(part: str, *packages: str) -> None:
     """Debian's packages, where they can be installed; elsewhere it says what to do."""
     if absence(part) and shutil.which("apt-get") and os.geteuid() == 0:
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "update", "-qq"], check=True, env=quiet)
         command = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", *packages]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=quiet)
     if missing := absence(part):
         raise SystemExit(f"{missing}; Debian has it in {', '.join(packages)}")
     print(f"{part}: {', '.join(packages)}")

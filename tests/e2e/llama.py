@@ -6,6 +6,7 @@ import http.client
 import json
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from tests.e2e.places import llama_python
 from tests.support.process import Dump, mitmdump
 from tests.support.proxy import Got
 
+PATIENCE = 60
+"""Seconds in which a server starts."""
 HERE = Path(__file__).parent
 WIRES = ("responses", "chat")
 
@@ -47,13 +50,15 @@ def llama(interpreter: Path) -> Iterator[Llama]:
     """A server with the model and `echo.jinja`, until the block ends."""
     port = _free_port()
     command = [str(interpreter), str(HERE / "llama_server.py"), str(port), str(HERE / "echo.jinja")]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    # What it says on standard error, pytest shows where a test fails.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin
     assert process.stdout
     try:
-        assert any(line.startswith("READY") for line in process.stdout), "llama.cpp did not start"
+        patience = threading.Timer(PATIENCE, process.kill)
+        patience.start()
+        assert any(line.startswith("READY") for line in process.stdout), "llama.cpp did not start: see standard error"
+        patience.cancel()
         yield Llama(port)
     finally:
         process.stdin.close()

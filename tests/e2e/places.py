@@ -70,15 +70,16 @@ def _browser_absence() -> str:
     return f"{', '.join(absent)} is not installed" if absent else ""
 
 
-def _terminal_absence() -> str:
-    return "" if shutil.which("tmux") else "tmux is not installed"
+def _absence_of(program: str) -> Callable[[], str]:
+    return lambda: "" if shutil.which(program) else f"{program} is not installed"
 
 
 ABSENCE: dict[str, Callable[[], str]] = {
     "codex": _codex_absence,
     "llama": _llama_absence,
     "browser": _browser_absence,
-    "terminal": _terminal_absence,
+    "terminal": _absence_of("tmux"),
+    "npm": _absence_of("npm"),
 }
 """Part → what of it is missing, in words; empty if nothing is."""
 

@@ -47,13 +47,28 @@ def written(text: str, made: str) -> str:
     return re.sub(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{made}\n{END}", text, count=1, flags=re.DOTALL)
 
 
+def differs(text: str, made: str) -> str | None:
+    """Why the table in a text is not the one that was made; that of other versions may be another."""
+    told = text.split(BEGIN)[1].split(END)[0].strip()
+    if told == made:
+        return None
+    if told.splitlines()[0] != made.splitlines()[0]:
+        print("The table in the file is of other versions: write it anew with --write.")
+        return None
+    return "The table in the file says something else: write it anew with --write."
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the table of a results file, or write it into another file."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.table")
     parser.add_argument("results", type=Path)
     parser.add_argument("--write", type=Path, metavar="FILE", help="write it between the marks of a file")
+    parser.add_argument("--check", type=Path, metavar="FILE", help="fail if a file has another table of these versions")
     given = parser.parse_args(arguments)
     made = table(json.loads(given.results.read_text()))
+    if given.check:
+        print(made)
+        raise SystemExit(differs(given.check.read_text(), made))
     if given.write:
         given.write.write_text(written(given.write.read_text(), made))
     else:

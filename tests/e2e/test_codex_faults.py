@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -113,14 +114,21 @@ def test_an_error_inside_each_stream(stage: Stage) -> None:
 OVERFLOWS = {"in the status": refused(400, OVERFLOW), "in the stream": error_in_stream("invalid_request", OVERFLOW)}
 
 
-@pytest.mark.parametrize("where", OVERFLOWS)
-def test_a_context_that_overflows(stage: Stage, where: str) -> None:
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(where, marks=pytest.mark.feature(f"compaction, when the context is said to be full {where}"))
+        for where in OVERFLOWS
+    ],
+)
+def test_a_context_that_overflows(stage: Stage, where: str, lacking: Callable[[], None]) -> None:
     steps = (calls(shell("echo first-step")), OVERFLOWS[where], says("SUMMARY of the work"), says("Done."))
     played = stage.play(steps, Setup(provider=FEW_RETRIES, resumed_with=()))
     if where == "in the status" and stage.version == OLDEST:
         # 0.154 does not read the code of a 400: the turn fails, and the next one asks with the whole history.
         assert len(played.model.heard) == 3
         assert "first-step" in played.model.heard[-1].text
+        lacking()
         return
     assert played.ran.code == 0, (played.ran.complaints, played.ran.stderr)
     assert len(played.model.heard) == len(steps)
@@ -152,6 +160,15 @@ def test_a_silence_that_is_longer_than_codex_waits(stage: Stage) -> None:
     played = stage.play(steps, setup, settings=("--set", "bridge_keepalive=1"))
     assert_ran_once(played, 2)
     assert not played.ran.complaints
+
+
+@newest
+def test_without_keepalive_codex_gives_up_on_the_same_silence(stage: Stage) -> None:
+    setup = Setup(LITE, provider={"stream_max_retries": 0, "request_max_retries": 0, "stream_idle_timeout_ms": 3000})
+    steps = silent(3.5, calls(CALLS["a script"])), says("Done.")
+    played = stage.play(steps, setup, settings=("--set", "bridge_keepalive=0"))
+    assert played.ran.code != 0
+    assert "idle timeout" in played.ran.complaints
 
 
 @newest

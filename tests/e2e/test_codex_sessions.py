@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 from collections.abc import Mapping
@@ -213,7 +214,7 @@ def test_an_output_schema(stage: Stage) -> None:
 def test_an_image_prompt(stage: Stage) -> None:
     played = stage.play((says("A red square."),), Setup(files=FILES, arguments=("--image=pixel.png",)))
     played.assert_done(1)
-    assert "data:image/png;base64," in played.model.heard[0].text
+    assert f"data:image/png;base64,{base64.b64encode(FILES['pixel.png']).decode()}" in played.model.heard[0].text
     assert played.ran.messages == ["A red square."]
 
 

@@ -96,5 +96,7 @@ def test_each_view_shows_its_first_lines(console: Terminal, view: str, line: str
 )
 def test_commands_show_what_they_say(console: Terminal, command: str, line: str) -> None:
     console.type(f":{command}")
-    assert "Data viewer" in console.wait_for(line)
-    console.press("q")
+    try:
+        assert "Data viewer" in console.wait_for(line)
+    finally:
+        console.press("q")

@@ -36,7 +36,9 @@ class Web:
         """A JSON answer of the API."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{urllib.parse.quote(path)}")
         request.add_header("authorization", f"Bearer {PASSWORD}")
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        # Past any proxy that the environment names: it is on this machine.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=20) as answer:
             return json.load(answer)
 
     def flows(self, count: int) -> list[Any]:
@@ -63,7 +65,10 @@ def mitmweb(recording: Path) -> Iterator[Web]:
         yield Web(port)
     finally:
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        try:
+            process.communicate(timeout=20)
+        finally:
+            process.kill()
 
 
 def _wait_for(port: int, process: subprocess.Popen[str]) -> None:

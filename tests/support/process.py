@@ -63,5 +63,8 @@ def mitmdump(target: str, *arguments: str, addon: Path = ADDON) -> Iterator[Dump
         yield running
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        try:
+            process.wait(20)
+        finally:
+            process.kill()
         reader.join(5)
