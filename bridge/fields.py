@@ -49,6 +49,8 @@ def _strip(value: JSON, path: tuple[str, ...], only: tuple[JSON, ...]) -> tuple[
     """The value without the path, and how many fields went; the value itself if none did."""
     head, rest = path[0], path[1:]
     if head == EACH and isinstance(value, list):
+        if rest and rest[0] != EACH and not any(isinstance(entry, dict) and rest[0] in entry for entry in value):
+            return value, 0
         entries = [_strip(entry, rest, only) if rest else (entry, 0) for entry in value]
         count = sum(went for _, went in entries)
         return ([entry for entry, _ in entries], count) if count else (value, 0)

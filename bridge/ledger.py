@@ -90,7 +90,10 @@ class Ledger:
 
         Words of a model's or a client's own are cut short and shown in one line.
         """
-        what, warning = _plain(what, LONGEST_WHAT), _plain(warning, LONGEST_WARNING)
+        if len(what) > LONGEST_WHAT or not what.isprintable():
+            what = _plain(what, LONGEST_WHAT)
+        if warning:
+            warning = _plain(warning, LONGEST_WARNING)
         key = (self.answering, rule, what, warning)
         entry = self._entries.get(key)
         if entry is None:

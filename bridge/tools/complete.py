@@ -69,6 +69,8 @@ class Completer:
         return event
 
     def _part(self, event: Object, defaults: Object) -> Object:
+        if _is_whole(event, defaults):
+            return event
         identity = as_text(event.get("item_id"))
         index = self._index(event, identity)
         completed: Object = {**event, **{key: value for key, value in defaults.items() if event.get(key) is None}}
@@ -113,6 +115,18 @@ class Completer:
         if index is None:
             index = self._index_of.get(identity, max(self._last, 0))
         return index
+
+
+def _is_whole(event: Object, defaults: Object) -> bool:
+    """Whether nothing is missing in what tells of a part, as in nearly all of a stream."""
+    said = event.get("delta", event.get("arguments", ""))
+    return (
+        isinstance(said, str)
+        and isinstance(event.get("item_id"), str)
+        and type(event.get("output_index")) is int
+        and "part" not in event
+        and all(event.get(key) is not None for key in defaults)
+    )
 
 
 def lacks(event: Object) -> bool:
