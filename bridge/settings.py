@@ -292,8 +292,8 @@ class Settings(BaseModel):
     )
     keep_bodies: ByteSize = Field(
         default=ByteSize(16 << 20),
-        description="How much of each body a flow keeps beside what mitmproxy keeps of it anyway, for views, recordings "
-        "and replay (16MiB, …); 0 keeps none.",
+        description="How much of each body a flow keeps beside what mitmproxy keeps of it anyway, for views, "
+        "recordings and replay (16MiB, …); 0 keeps none.",
     )
 
     @model_validator(mode="after")
