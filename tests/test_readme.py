@@ -62,6 +62,10 @@ def test_the_test_command_is_the_one_that_ci_calls() -> None:
     assert blocks("sh")[2].strip() in (ROOT / ".ci" / "run").read_text()
 
 
+def test_the_configuration_of_the_balancer_is_the_tested_one() -> None:
+    assert f"```haproxy\n{(ROOT / 'tests' / 'e2e' / 'haproxy.cfg').read_text()}```" in README
+
+
 def test_the_config_for_codex_is_toml_and_fits_the_port() -> None:
     provider = tomllib.loads(blocks("toml")[0])["model_providers"]["bridge"]
     assert (provider["base_url"], provider["wire_api"]) == ("http://127.0.0.1:8080/v1", "responses")

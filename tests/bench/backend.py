@@ -11,12 +11,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 PAYLOAD = 'await tools.exec_command({cmd: "echo \\"hi\\""});\n'
 DELTAS = 5_000
+TURN = 195
+"""Fragments of the call of an ordinary turn: 200 events."""
 PACED, PACE = 300, 0.004
 """Fragments of the paced stream, and seconds between them."""
 LONG = 200 << 20
@@ -77,13 +79,13 @@ def chat(fragments: Iterator[str], kind: str) -> Iterator[bytes]:
     yield b"e\r\ndata: [DONE]\n\n\r\n"
 
 
-def fragments(kind: str) -> Iterator[str]:
-    """5,000 fragments of the arguments of one call, or of a text."""
-    text = PAYLOAD * DELTAS
+def fragments(kind: str, count: int) -> Iterator[str]:
+    """So many fragments of the arguments of one call, or of a text."""
+    text = PAYLOAD * count
     if kind == "call":
         text = json.dumps({"input": text})
     size = 9
-    return (text[start : start + size] for start in range(0, size * DELTAS, size))
+    return (text[start : start + size] for start in range(0, size * count, size))
 
 
 def closed(pieces: Iterator[str], kind: str) -> Iterator[str]:
@@ -100,7 +102,8 @@ def closed(pieces: Iterator[str], kind: str) -> Iterator[str]:
 def stream(path: str, kind: str) -> bytes:
     """A whole stream, ready to be sent."""
     made = chat if path.endswith("/chat/completions") else responses
-    return b"".join(made(closed(fragments(kind), kind), kind)) + b"0\r\n\r\n"
+    count, kind = (TURN, "call") if kind == "turn" else (DELTAS, kind)
+    return b"".join(made(closed(fragments(kind, count), kind), kind)) + b"0\r\n\r\n"
 
 
 def paced(path: str) -> Iterator[bytes]:
@@ -118,6 +121,15 @@ def paced(path: str) -> Iterator[bytes]:
     yield b"0\r\n\r\n"
 
 
+def steady(path: str) -> Iterator[bytes]:
+    """An ordinary turn, its events one by one."""
+    made = chat if path.endswith("/chat/completions") else responses
+    for piece in made(closed(fragments("call", TURN), "call"), "call"):
+        time.sleep(PACE)
+        yield piece
+    yield b"0\r\n\r\n"
+
+
 def long(path: str) -> Iterator[bytes]:
     """Much text, in fragments of 16 KiB, made as it goes."""
     count = LONG >> 14
@@ -128,6 +140,10 @@ def long(path: str) -> Iterator[bytes]:
     response = {"id": "r", "object": "response", "status": "completed", "output": []}
     end = {"type": "response.completed", "response": response, "sequence_number": count + 1}
     yield chunk(end, named=True) + b"0\r\n\r\n"
+
+
+SLOW: dict[str, Callable[[str], Iterator[bytes]]] = {"paced": paced, "steady": steady, "long": long}
+"""Streams that are made while they are sent."""
 
 
 def serve(connection: socket.socket) -> None:
@@ -141,10 +157,10 @@ def serve(connection: socket.socket) -> None:
             body = file.read(int(found[1])) if found else b""
             kind = json.loads(body)["model"]
             connection.sendall(_HEAD)
-            if kind in ("call", "text"):
+            if kind in ("call", "text", "turn"):
                 connection.sendall(stream(path, kind))
                 continue
-            for piece in paced(path) if kind == "paced" else long(path):
+            for piece in SLOW[kind](path):
                 connection.sendall(piece)
 
 

@@ -34,8 +34,12 @@ class Heard:
 
 
 def ask(port: int, path: str, model: str, *, keep: bool = True) -> Heard:
+    """POST the small request; see `post`."""
+    return post(port, path, json.dumps({**REQUEST, "model": model}).encode(), keep=keep)
+
+
+def post(port: int, path: str, body: bytes, *, keep: bool) -> Heard:
     """POST a request and read the answer to its end; `keep`: remember what came."""
-    body = json.dumps({**REQUEST, "model": model}).encode()
     head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     reads: list[tuple[int, bytes]] = []
     tail = b""

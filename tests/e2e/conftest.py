@@ -15,7 +15,7 @@ from tests.e2e.places import CODEX_VERSIONS, absence, codex_version
 from tests.e2e.stage import Benches, Stage
 from tests.e2e.wire import WIRES
 
-PARTS = ("codex", "llama", "browser", "terminal")
+PARTS = ("codex", "llama", "browser", "terminal", "balancer")
 REQUIRED = os.environ.get("BRIDGE_E2E") == "required"
 LACKING = "lacks what its row says"
 ROW = "row of the compatibility table"

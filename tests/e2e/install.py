@@ -48,6 +48,11 @@ def install_terminal() -> None:
     _install_packages("terminal", "tmux")
 
 
+def install_balancer() -> None:
+    """A load balancer."""
+    _install_packages("balancer", "haproxy")
+
+
 def _install_packages(part: str, *packages: str) -> None:
     """Debian's packages, where they can be installed; elsewhere it says what to do."""
     if absence(part) and shutil.which("apt-get") and os.geteuid() == 0:
@@ -69,6 +74,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "llama": install_llama,
     "browser": install_browser,
     "terminal": install_terminal,
+    "balancer": install_balancer,
 }
 """Part → what installs it."""
 

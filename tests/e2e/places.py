@@ -70,6 +70,15 @@ def _browser_absence() -> str:
     return f"{', '.join(absent)} is not installed" if absent else ""
 
 
+def haproxy() -> str | None:
+    """Debian's HAProxy, which stands where only root looks."""
+    return shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
+
+
+def _balancer_absence() -> str:
+    return "" if haproxy() else "haproxy is not installed"
+
+
 def _absence_of(program: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(program) else f"{program} is not installed"
 
@@ -79,6 +88,7 @@ ABSENCE: dict[str, Callable[[], str]] = {
     "llama": _llama_absence,
     "browser": _browser_absence,
     "terminal": _absence_of("tmux"),
+    "balancer": _balancer_absence,
     "npm": _absence_of("npm"),
 }
 """Part → what of it is missing, in words; empty if nothing is."""
