@@ -90,5 +90,5 @@ def code_of(error: Object, status: int = 0) -> str:
         return "insufficient_quota"
     if named != "rate_limit_exceeded" and _CONTEXT.search(message):
         return "context_length_exceeded"
-    number = int(code) if isinstance(code, str) and code.isdecimal() else as_index(code)
+    number = int(code) if isinstance(code, str) and code.isdecimal() and len(code) < 10 else as_index(code)
     return named or BY_STATUS.get(number or 0) or BY_STATUS.get(status, "server_error")

@@ -237,10 +237,18 @@ class Exchange:
             left += self._relay.fail(f"The backend's answer cannot be read: {error}.")
         except Exception as fault:
             self.fault = fault
-            left += self._relay.fail(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
+            left += self._give_up(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
         for piece in left:
             self.said.add(piece)
         return left
+
+    def _give_up(self, message: str) -> list[bytes]:
+        """The end of a stream in which something cannot even be told of: then without what was told before."""
+        try:
+            return [*self._relay.fail(message)]
+        except Exception:
+            self._relay.forget()
+            return [*self._relay.fail(message)]
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
         for piece in self._decoder.feed(data):

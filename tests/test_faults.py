@@ -341,6 +341,39 @@ def test_a_full_context_is_named_on_the_responses_wire_too(error: Any, code: Any
     assert answer.status is None
 
 
+@pytest.mark.parametrize("backend", ["responses", "chat"])
+@pytest.mark.parametrize("number", ["1e10000", "-1e999"])
+def test_a_number_beyond_a_double_ends_the_stream_once_and_honestly(backend: str, number: str) -> None:
+    created = f'data: {{"type":"response.created","response":{{"id":"r","created_at":{number}}}}}\n\n'
+    chunk = f'data: {{"id":"c","created":{number},"choices":[{{"index":0,"delta":{{"content":"x"}}}}]}}\n\n'
+    opened = chat() if backend == "chat" else exchange()
+    left = opened.feed((chunk if backend == "chat" else created).encode())
+    left += opened.feed(b'data: {"type":"response.completed","response":{"id":"r"}}\n\n') + opened.close()
+    events = parse(b"".join(left))
+    assert [event["type"] for event in events if event["type"].startswith("response.f")] == ["response.failed"]
+    assert events[-1]["type"] == "response.failed"
+    assert b"Infinity" not in b"".join(left)
+
+
+@pytest.mark.parametrize("backend", ["responses", "chat"])
+def test_an_error_code_of_many_digits_is_a_code(backend: str) -> None:
+    opened = Exchange.open(b'{"input":"hi","stream":true}', Settings.from_options({"backend": backend}))
+    opened.begin(500, "application/json")
+    body = opened.passed(
+        json.dumps({"error": {"message": "No.", "code": "9" * 5000}}).encode(), "application/json"
+    ).body
+    assert json.loads(body)["error"]["message"] == "No."
+
+
+def test_an_error_page_of_any_length_is_read_in_no_time() -> None:
+    opened = Exchange.open(b'{"input":"hi","stream":true}', Settings.from_options({"backend": "chat"}))
+    opened.begin(502, "text/html")
+    before = time.process_time()
+    answer = opened.passed(b"<h1>Bad</h1>" + b"<style " * 500_000, "text/html")
+    assert json.loads(answer.body)["error"]["message"].startswith("Bad")
+    assert time.process_time() - before < 1
+
+
 @pytest.mark.parametrize("body", [b"maximum context length", b"[1]", b'{"error":"maximum context length"}'])
 def test_errors_of_another_shape_keep_their_body(body: bytes) -> None:
     opened = exchange()

@@ -8,6 +8,8 @@ from bridge.errors import BY_STATUS, code_of, error_body
 from bridge.jsonvalue import JSON, Object, as_object, as_text, parse
 
 LONGEST_MESSAGE = 500
+LONGEST_PAGE = 4_000
+"""Bytes of an error page that are looked through for words: tags that nobody closes take time in square."""
 _OVERFLOW_UNDER = (400, 401, 413, 422, 500)
 _MEANT_BY_STATUS = (429, 503, 529)
 """Statuses that say more than a backend's own code does."""
@@ -41,7 +43,8 @@ def _read(body: bytes) -> Object:
     try:
         value = parse(body)
     except ValueError:
-        return {"message": " ".join(_MARKUP.sub(" ", body.decode("utf-8", "replace")).split())}
+        page = body[:LONGEST_PAGE].decode("utf-8", "replace")
+        return {"message": " ".join(_MARKUP.sub(" ", page).split())}
     found = as_object(value[0] if isinstance(value, list) and value else value)
     error = found.get("error") or found
     if not isinstance(error, dict):

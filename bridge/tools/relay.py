@@ -68,6 +68,11 @@ class Relay:
             yield from self.make(self._dialect.fail(message))
         yield from self._made(self._lift.fail(message))
 
+    def forget(self) -> None:
+        """What the backend said so far cannot be told again, as an infinity in it cannot: what follows goes without."""
+        self._dialect = None
+        self._lift.forget()
+
     def keepalive(self) -> Iterator[bytes]:
         """An event for a client that hears nothing."""
         if self._dialect:

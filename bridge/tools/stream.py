@@ -70,6 +70,10 @@ class StreamLift:
         failed: Object = {**response, "status": "failed", "error": error, "output": []}
         return [events.ended("response.failed", failed)]
 
+    def forget(self) -> None:
+        """The stream goes on, and ends, without what the backend's response said."""
+        self.ended, self._error, self._response = False, None, {}
+
     def _item(self, event: Object, *, announced: bool) -> list[Object]:
         item, index = as_object(event.get("item")), as_index(event.get("output_index")) or 0
         if item.get("type") != "function_call":
