@@ -17,7 +17,7 @@ from bridge.chat.stream import Asked, ChatStream
 from bridge.encoding import DamagedError, Decoder, TooLargeError, UnknownEncodingError, decode
 from bridge.errors import BackendError, ClientError, name_overflow
 from bridge.fields import settle
-from bridge.jsonvalue import Object, as_object, as_objects, as_text, dump_bytes, parse
+from bridge.jsonvalue import Object, OutOfRangeError, as_object, as_objects, as_text, dump_bytes, parse
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Backend, Settings
 from bridge.tape import Tape
@@ -233,8 +233,8 @@ class Exchange:
         try:
             for piece in step:
                 left.append(piece)  # noqa: PERF402 - what left before a fault has left
-        except DamagedError as error:
-            left += self._relay.fail(f"The backend's answer cannot be read: {error}.")
+        except (DamagedError, OutOfRangeError) as error:
+            left += self._give_up(f"The backend's answer cannot be read: {error}.")
         except Exception as fault:
             self.fault = fault
             left += self._give_up(f"The bridge cannot go on with this stream: {type(fault).__name__}.")

@@ -19,6 +19,13 @@ MAX_DEPTH = 200
 version and on the stack, so what it refuses in one place it would let pass in another."""
 
 
+class OutOfRangeError(ValueError):
+    """A number that no double holds, so that it cannot be written as JSON again."""
+
+    def __init__(self) -> None:
+        super().__init__("a number is out of range")
+
+
 def parse(data: bytes | str, *, unique: bool = False) -> JSON:
     """JSON text → value; `ValueError` for what is not JSON, not UTF-8, too deep, or beyond a double.
 
@@ -69,14 +76,19 @@ def dump(value: JSON) -> str:
 
 
 def dump_bytes(value: JSON) -> bytes:
-    """Value → compact JSON in UTF-8; `ValueError` for an infinity."""
+    """Value → compact JSON in UTF-8; `OutOfRangeError` for an infinity."""
     try:
         text = to_json(value)
     except PydanticSerializationError:
+        return _dump_slowly(value)
+    return _dump_slowly(value) if b"Infinity" in text else text
+
+
+def _dump_slowly(value: JSON) -> bytes:
+    try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-    if b"Infinity" in text:
-        json.dumps(value, allow_nan=False)
-    return text
+    except ValueError:
+        raise OutOfRangeError from None
 
 
 def as_object(value: JSON) -> Object:

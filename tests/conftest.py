@@ -1,4 +1,4 @@
-"""Hypothesis: no deadlines, since machines differ; in CI the same examples every time."""
+"""Hypothesis: no deadlines, since machines differ; in CI the same examples; `HYPOTHESIS_PROFILE=long` for more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 
 from hypothesis import settings
 
-settings.register_profile("here", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+settings.register_profile("here", deadline=None, stateful_step_count=10)
+settings.register_profile("ci", deadline=None, derandomize=True, stateful_step_count=10)
+settings.register_profile("long", deadline=None, max_examples=5_000, stateful_step_count=50)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "here"))

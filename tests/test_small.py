@@ -108,7 +108,7 @@ class TestJsonValue:
             parse_quickly(text)
 
     def test_an_infinity_is_not_written(self) -> None:
-        with pytest.raises(ValueError, match="not JSON compliant"):
+        with pytest.raises(ValueError, match="out of range"):
             dump({"a": float("inf")})
         assert dump({"a": "Infinity"}) == '{"a":"Infinity"}'
 

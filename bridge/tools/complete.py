@@ -8,7 +8,7 @@ all in silence (0.154 to 0.171).
 from __future__ import annotations
 
 from bridge import usage
-from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump
+from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, dump, dump_bytes
 from bridge.shapes import CALLS
 from bridge.tools.context import Context
 
@@ -61,6 +61,7 @@ class Completer:
         """The event with nothing missing; what it has is kept."""
         kind = as_text(event.get("type"))
         if kind in LIFECYCLE or kind in TERMINAL:
+            dump_bytes(event)  # A client that cannot read it would wait for an end in vain.
             return {**event, "response": complete_response(as_object(event.get("response")), self._context)}
         if kind in ITEM:
             return self._item(event, announced=kind == ITEM[0])

@@ -7,7 +7,7 @@ import http.client
 import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -99,6 +99,17 @@ class Proxy:
 
         async def run() -> Any:
             return master.commands.call(name, *args)
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(20)
+
+    def inside[T](self, look: Callable[[DumpMaster], T]) -> T:
+        """Look at mitmproxy inside its loop."""
+        assert self._loop
+        assert self._master
+        master = self._master
+
+        async def run() -> T:
+            return look(master)
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(20)
 
