@@ -7,6 +7,7 @@ hand it over `whole`; `tick` and `fail` may come at any time of a stream.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -21,7 +22,7 @@ from bridge.jsonvalue import Object, OutOfRangeError, as_object, as_objects, as_
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Backend, Settings
 from bridge.tape import Tape
-from bridge.tools.complete import complete_response, response_lacks
+from bridge.tools.complete import TERMINAL, complete_response, response_lacks
 from bridge.tools.context import Context
 from bridge.tools.lift import lift_response, string_code
 from bridge.tools.relay import Relay
@@ -230,25 +231,28 @@ class Exchange:
         left: list[bytes] = []
         if self.fault:
             return left
+        was_over = self._relay.ended
         try:
             for piece in step:
                 left.append(piece)  # noqa: PERF402 - what left before a fault has left
         except (DamagedError, OutOfRangeError) as error:
-            left += self._give_up(f"The backend's answer cannot be read: {error}.")
+            left += self._give_up(f"The backend's answer cannot be read: {error}.", left, was_over)
         except Exception as fault:
             self.fault = fault
-            left += self._give_up(f"The bridge cannot go on with this stream: {type(fault).__name__}.")
+            left += self._give_up(f"The bridge cannot go on with this stream: {type(fault).__name__}.", left, was_over)
         for piece in left:
             self.said.add(piece)
         return left
 
-    def _give_up(self, message: str) -> list[bytes]:
-        """The end of a stream in which something cannot even be told of: then without what was told before."""
-        try:
-            return [*self._relay.fail(message)]
-        except Exception:
-            self._relay.forget()
-            return [*self._relay.fail(message)]
+    def _give_up(self, message: str, left: list[bytes], was_over: bool) -> list[bytes]:
+        """The end of a stream, unless it has left: if need be without what was said before, which cannot be told."""
+        if was_over or any(event.get("type") in TERMINAL for event in sse.events_of(b"".join(left))):
+            return []
+        with suppress(Exception):
+            if told := [*self._relay.fail(message)]:
+                return told
+        self._relay.forget()
+        return [*self._relay.fail(message)]
 
     def _unpack(self, data: bytes) -> Iterator[bytes]:
         for piece in self._decoder.feed(data):

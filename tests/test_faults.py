@@ -355,6 +355,16 @@ def test_a_number_beyond_a_double_ends_the_stream_once_and_honestly(backend: str
     assert b"Infinity" not in b"".join(left)
 
 
+def test_an_error_with_a_number_beyond_a_double_ends_the_stream_too() -> None:
+    opened = exchange()
+    left = (
+        opened.feed(b'data: {"type":"error","sequence_number":0,"error":{"message":"No.","wait":1e999}}\n\n')
+        + opened.close()
+    )
+    assert [event["type"] for event in parse(b"".join(left))] == ["error", "response.failed"]
+    assert opened.feed(b'data: {"type":"response.created","response":{"a":1e999}}\n\n') == []
+
+
 @pytest.mark.parametrize("backend", ["responses", "chat"])
 def test_an_error_code_of_many_digits_is_a_code(backend: str) -> None:
     opened = Exchange.open(b'{"input":"hi","stream":true}', Settings.from_options({"backend": backend}))

@@ -48,6 +48,11 @@ class Relay:
         self._collector = Collector() if collects else None
         self._writer = Writer()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the end of the client's stream was made."""
+        return self._lift.ended
+
     def feed(self, data: bytes) -> Iterator[bytes]:
         """A piece of the backend's stream."""
         for frame in self._reader.feed(data):
