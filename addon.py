@@ -153,7 +153,7 @@ class Bridge:
                 head.pop(name, None)
             if flow.request.is_http11:
                 head["transfer-encoding"] = "chunked"
-            flow.response.stream = session.pieces
+            flow.response.stream = proxycore.Gathered(session.pieces)
             if seconds := self._settings.keepalive:
                 session.timer = asyncio.create_task(session.keep_alive(flow, seconds))
 

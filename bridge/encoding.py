@@ -115,6 +115,9 @@ class Decoder:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Encoded bytes → pieces of plain bytes; raises `DamagedError`."""
+        if not self._codecs:
+            yield data
+            return
         try:
             # In slices: the codecs copy what they have not read yet at every step.
             for start in range(0, len(data), PIECE):
@@ -128,12 +131,9 @@ class Decoder:
             raise DamagedError(f"the {self._header} body breaks off")
 
     def _unpack(self, data: bytes, codecs: list[_Codec]) -> Iterator[bytes]:
-        if not codecs:
-            yield data
-            return
         for piece in codecs[0].unpack(data):
             if piece:
-                yield from self._unpack(piece, codecs[1:])
+                yield from self._unpack(piece, codecs[1:]) if codecs[1:] else (piece,)
 
 
 def decode(data: bytes, header: str, limit: int) -> bytes:

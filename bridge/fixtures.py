@@ -24,7 +24,7 @@ from bridge.errors import ClientError
 from bridge.exchange import COMPACT, Exchange
 from bridge.expected import expected_of
 from bridge.flows import PUBLIC_QUERY
-from bridge.jsonvalue import dump, parse
+from bridge.jsonvalue import dump_bytes, parse
 from bridge.names import NameTable
 from bridge.playback import Turn, respond, turn_of
 from bridge.scrub.stream import scrub_answer
@@ -134,7 +134,7 @@ def _asked(flow: HTTPFlow, scrubber: Scrubber, number: int, when: float) -> HTTP
     )
     made.id = made.client_conn.id = made.server_conn.id = f"00000000-0000-4000-8000-{number:012d}"
     made.timestamp_created = when
-    body = dump(scrubber.body(parse(flows.unpack(stored["client_request"])))).encode()
+    body = dump_bytes(scrubber.body(parse(flows.unpack(stored["client_request"]))))
     lite = {_LITE: "true"} if _LITE in flow.request.headers else {}
     headers = Headers(
         [(name.encode(), value.encode()) for name, value in {"content-type": "application/json", **lite}.items()]

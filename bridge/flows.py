@@ -21,7 +21,7 @@ from mitmproxy.proxy.mode_specs import ReverseMode
 from bridge import proxycore
 from bridge.errors import ClientError, error_body
 from bridge.exchange import COMPACT, Answer, Exchange, Mode, read_request
-from bridge.jsonvalue import Object, as_object, dump, parse
+from bridge.jsonvalue import Object, as_object, dump_bytes, parse
 from bridge.ledger import Ledger, summary
 from bridge.names import NameTable
 from bridge.settings import Backend, Settings
@@ -68,7 +68,8 @@ class Session:
             self._note(size)
         if any(not piece.startswith(b":") for piece in left):
             self._spoke = time.monotonic()
-        return left
+        joined = b"".join(left)
+        return [joined] if joined else []
 
     def _ticked(self, left: list[bytes]) -> list[bytes]:
         if left:
@@ -143,7 +144,7 @@ def add_models(flow: http.HTTPFlow) -> None:
     except ValueError:
         return
     if flow.response.status_code == 200 and isinstance(body, dict) and not isinstance(body.get("models"), list):
-        flow.response.content = dump({**body, "models": []}).encode()
+        flow.response.content = dump_bytes({**body, "models": []})
 
 
 def answer(response: http.Response, whole: Answer) -> None:
@@ -158,7 +159,7 @@ def answer(response: http.Response, whole: Answer) -> None:
 
 def refuse(status: int, body: Object, headers: Mapping[str, str] | None = None) -> http.Response:
     """An error in OpenAI's shape."""
-    return http.Response.make(status, dump(body), {"content-type": "application/json", **(headers or {})})
+    return http.Response.make(status, dump_bytes(body), {"content-type": "application/json", **(headers or {})})
 
 
 def backend_failure(message: str) -> http.Response:

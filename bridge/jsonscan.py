@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_BEGUN = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+)?)?(?:(?<=[0-9])[eE][+-]?[0-9]*)?)?")
 _LITERALS = ("true", "false", "null")
 _HEX = frozenset("0123456789abcdefABCDEF")
+_LENIENT = json.JSONDecoder(strict=False)
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -247,7 +248,7 @@ def _unescape(run: str) -> str:
     """A run of a JSON string in which every escape is whole and known → its text."""
     if "\\" not in run:
         return run
-    text: str = json.loads(f'"{run}"', strict=False)
+    text: str = _LENIENT.raw_decode(f'"{run}"')[0]
     return text
 
 

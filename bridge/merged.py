@@ -6,11 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from bridge.jsonvalue import JSON, Object, as_index, as_object, as_objects, as_text, read, without
-from bridge.sse import Frame, Reader, frames_of, looks_like_sse
+from bridge.sse import END_MARK, Frame, Reader, frames_of, looks_like_sse
 from bridge.tools.complete import ITEM, LIFECYCLE, PARTS, TERMINAL
 
 CHAT = "chat chunk"
-DONE = "[DONE]"
 _OTHERS = ("error", "response.output_text.annotation.added", "response.metadata")
 _KNOWN = frozenset((*LIFECYCLE, *TERMINAL, *ITEM, *PARTS, *_OTHERS))
 _TEXT_OF_DELTA = {
@@ -121,12 +120,11 @@ class _Merger:
             result.response = without(as_object(event["response"]), "output")
 
     def _odd(self, frame: Frame) -> None:
-        text = frame.data
-        if text is not None and text.strip() == DONE:
-            self.result.counts[DONE] += 1
+        if frame.is_end_mark:
+            self.result.counts[END_MARK] += 1
         elif frame.has_data:
             self.result.counts["unreadable"] += 1
-            self.result.problems.append(f"Event {self._number} is no JSON object: {(text or 'not UTF-8')[:60]!r}")
+            self.result.problems.append(f"Event {self._number} is no JSON object: {(frame.data or 'not UTF-8')[:60]!r}")
         elif frame.raw.strip():
             self.result.counts["comment"] += 1
 
@@ -142,7 +140,7 @@ class _Merger:
         result = self.result
         if self._chat:
             result.items, result.response, result.end = [self._chat.message()], self._chat.rest, self._chat.finish
-            if not self._chat.finish and not result.counts[DONE]:
+            if not self._chat.finish and not result.counts[END_MARK]:
                 result.problems.append("It has no finish_reason: it broke off.")
             return
         result.items = [self._item(index) for index in self._indices()]

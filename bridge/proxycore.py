@@ -9,19 +9,25 @@ take the original path.
 **What a client hears while the backend is silent.** A stream callable runs when data comes, and only then. An event
 that is both `ResponseData` and `MessageInjected` reaches it as data, in order with all other data; over an HTTP/2
 upstream the proxy core asserts instead, so there is none.
+
+**How often a stream callable runs.** Over HTTP/1, once for each chunk of a chunked body, however many of them one read
+of the socket brought; every call costs the proxy core more than the bridge needs for an event (measured: 30 µs). For a
+stream that is `Gathered` it runs once for what has arrived.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import h11
+from h11._receivebuffer import ReceiveBuffer
 from mitmproxy import ctx
 from mitmproxy.flow import Error
 from mitmproxy.http import HTTPFlow, Response
 from mitmproxy.proxy.commands import Command
-from mitmproxy.proxy.events import MessageInjected
+from mitmproxy.proxy.events import Event, MessageInjected
 from mitmproxy.proxy.layers import http
 from mitmproxy.proxy.layers.http._events import (
     RequestProtocolError,
@@ -31,11 +37,13 @@ from mitmproxy.proxy.layers.http._events import (
     ResponseProtocolError,
 )
 from mitmproxy.proxy.layers.http._hooks import HttpErrorHook
+from mitmproxy.proxy.layers.http._http1 import Http1Client, TBodyReader
 
 TICK = bytes(bytearray(b"tick"))
 """What a stream callable gets when it is only asked whether it has something to say. Compare it by identity."""
 
 _ORIGINAL = http.HttpStream.handle_protocol_error
+_READ_BODY = Http1Client.read_body
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ _rescuers: list[Rescuer] = []
 
 
 def install(rescuer: Rescuer) -> None:
-    """From now on ask `rescuer` too, whenever a backend breaks off."""
+    """From now on ask `rescuer` too, whenever a backend breaks off, and gather what is `Gathered`."""
 
     def handle_protocol_error(
         stream: http.HttpStream, event: RequestProtocolError | ResponseProtocolError
@@ -65,12 +73,25 @@ def install(rescuer: Rescuer) -> None:
 
     _rescuers.append(rescuer)
     http.HttpStream.handle_protocol_error = handle_protocol_error  # type: ignore[method-assign, assignment]
+    Http1Client.read_body = _read_body  # type: ignore[method-assign, assignment]
 
 
 def uninstall() -> None:
     """Leave mitmproxy as it was."""
     _rescuers.clear()
     http.HttpStream.handle_protocol_error = _ORIGINAL  # type: ignore[method-assign]
+    Http1Client.read_body = _READ_BODY  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A stream callable that gets what one read of the backend's socket brought as one piece."""
+
+    take: Callable[[bytes], Iterable[bytes]]
+
+    def __call__(self, data: bytes) -> Iterable[bytes]:
+        """What leaves for the client."""
+        return self.take(data)
 
 
 def tick(flow: HTTPFlow) -> None:
@@ -86,6 +107,45 @@ class _Tick(ResponseData, MessageInjected[bytes]):
         ResponseData.__init__(self, 0, TICK)
         self.flow = flow
         self.message = TICK
+
+
+class _GatheringReader:
+    """A reader of HTTP/1 bodies: all that the buffer holds as one piece, and what follows it at the next call."""
+
+    def __init__(self, reader: TBodyReader) -> None:
+        self._reader = reader
+        self._next: h11.EndOfMessage | h11.ProtocolError | None = None
+
+    def __call__(self, buffer: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
+        pieces: list[bytes] = []
+        while self._next is None:
+            try:
+                read = self._reader(buffer)
+            except h11.ProtocolError as error:
+                self._next = error
+                break
+            if not isinstance(read, h11.Data):
+                self._next = read
+                break
+            pieces.append(read.data)
+        if pieces:
+            return h11.Data(data=b"".join(pieces))
+        following, self._next = self._next, None
+        if isinstance(following, h11.ProtocolError):
+            raise following
+        return following
+
+    def read_eof(self) -> h11.EndOfMessage:
+        """The backend closed."""
+        return self._reader.read_eof()
+
+
+def _read_body(client: Http1Client, event: Event) -> Generator[Command, Any, None]:
+    reader = client.body_reader
+    gathers = client.response is not None and isinstance(client.response.stream, Gathered)
+    if gathers and not isinstance(reader, _GatheringReader):
+        client.body_reader = _GatheringReader(reader)  # type: ignore[assignment]
+    return _READ_BODY(client, event)
 
 
 def _ask(rescuer: Rescuer, stream: http.HttpStream, event: object) -> Rescue | None:

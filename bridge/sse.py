@@ -10,9 +10,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from bridge.jsonvalue import Object, as_object, as_text, dump_bytes, parse_quickly
+from bridge.jsonvalue import Object, as_text, dump_bytes, parse_quickly
 
 CONTENT_TYPE = "text/event-stream"
+END_MARK = "[DONE]"
+"""Data behind the last event of OpenAI's streams; the SDK reads nothing behind it."""
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
 _LONGEST_END = 4
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
@@ -28,17 +30,19 @@ class Frame:
     raw: bytes
 
     @cached_property
-    def _lines(self) -> tuple[list[bytes], list[bytes]]:
-        """The values of the `event:` lines, and those of the `data:` lines."""
+    def _lines(self) -> tuple[list[bytes], list[bytes], bytes]:
+        """The values of the `event:` lines, those of the `data:` lines, and all other lines."""
         if common := _COMMON.fullmatch(self.raw):
             name, data = common.groups()
-            return ([] if name is None else [name]), [data]
-        fields = [line.partition(b":") for line in self.raw.removeprefix(_BOM).splitlines() if line]
+            return ([] if name is None else [name]), [data], b""
+        lines = [line for line in self.raw.removeprefix(_BOM).splitlines() if line]
+        fields = [line.partition(b":") for line in lines]
         names, data_lines = (
             [value.removeprefix(b" ") for field, _, value in fields if field == wanted]
             for wanted in (b"event", b"data")
         )
-        return names, data_lines
+        others = [line for line, (field, _, _) in zip(lines, fields, strict=True) if field not in (b"event", b"data")]
+        return names, data_lines, b"".join(line + b"\n" for line in others)
 
     @property
     def named(self) -> bool:
@@ -60,44 +64,51 @@ class Frame:
             return None
 
     @property
+    def is_end_mark(self) -> bool:
+        """Whether the data is what ends a stream of OpenAI's."""
+        return self.has_data and (self.data or "").strip() == END_MARK
+
+    @property
     def is_damaged(self) -> bool:
         """Whether the data begins as a JSON object does, and is none."""
-        if self._object is not None:
+        if self.event is not None:
             return False
         return (self.has_data and self.data is None) or (self.data or "").lstrip().startswith("{")
 
-    @cached_property
-    def _object(self) -> Object | None:
-        lines = self._lines[1]
-        try:
-            value = parse_quickly(lines[0] if len(lines) == 1 else b"\n".join(lines)) if lines else None
-        except ValueError:
-            return None
-        return value if isinstance(value, dict) else None
+    @property
+    def event(self) -> Object | None:
+        """The JSON object in the data, with its type."""
+        return self._event[0]
 
     @property
     def untyped(self) -> bool:
         """Whether the event's type stands in the `event:` line only, where Codex does not look."""
-        return self._object is not None and "type" not in self._object and self.named
+        return self._event[1]
 
     @cached_property
-    def event(self) -> Object | None:
-        """The JSON object in the data, with its type."""
-        if not self.untyped:
-            return self._object
-        return {"type": self._lines[0][-1].decode("utf-8", "replace"), **as_object(self._object)}
+    def _event(self) -> tuple[Object | None, bool]:
+        names, lines, _ = self._lines
+        try:
+            value = parse_quickly(lines[0] if len(lines) == 1 else b"\n".join(lines)) if lines else None
+        except ValueError:
+            return None, False
+        if not isinstance(value, dict):
+            return None, False
+        if "type" in value or not names:
+            return value, False
+        return {"type": names[-1].decode("utf-8", "replace"), **value}, True
 
-    def rewritten(self, event: Object) -> Frame:
+    def rewritten(self, event: Object) -> bytes:
         """The same frame with another event in it."""
-        others = [line for line in self.raw.removeprefix(_BOM).splitlines() if _is_other(line)]
-        return Frame(b"".join(line + b"\n" for line in others) + frame(event, named=self.named).raw)
+        return self._lines[2] + encode(event, named=self.named)
 
 
-def frame(event: Object, *, named: bool) -> Frame:
-    """Event → frame, with or without an `event:` line; a type that is no plain word gets none."""
+def encode(event: Object, *, named: bool) -> bytes:
+    """Event → the bytes of its frame, with or without an `event:` line; a type that is no plain word gets none."""
     kind = as_text(event.get("type"))
-    head = f"event: {kind}\n" if named and _WORD.fullmatch(kind) else ""
-    return Frame(b"%bdata: %b\n\n" % (head.encode(), dump_bytes(event)))
+    if named and _WORD.fullmatch(kind):
+        return b"event: %b\ndata: %b\n\n" % (kind.encode(), dump_bytes(event))
+    return b"data: %b\n\n" % dump_bytes(event)
 
 
 class Reader:
@@ -110,14 +121,27 @@ class Reader:
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that `data` completes."""
         self._buffer += data
+        position = max(0, self._searched - _LONGEST_END)
+        has_returns = self._buffer.find(b"\r", position) >= 0
+        frames = self._cut_anywhere(position) if has_returns else self._cut_at_line_feeds(position)
+        self._searched = len(self._buffer)
+        return frames
+
+    def _cut_at_line_feeds(self, position: int) -> list[Frame]:
+        """As nearly every server ends its lines."""
+        if self._buffer.find(b"\n\n", position) < 0:
+            return []
+        *whole, rest = bytes(self._buffer).split(b"\n\n")
+        self._buffer = bytearray(rest)
+        return [Frame(each + b"\n\n") for each in whole]
+
+    def _cut_anywhere(self, position: int) -> list[Frame]:
         frames = []
         start = 0
-        position = max(0, self._searched - _LONGEST_END)
         while found := _BLANK_LINE.search(self._buffer, position):
             frames.append(Frame(bytes(self._buffer[start : found.end()])))
             start = position = found.end()
         del self._buffer[:start]
-        self._searched = len(self._buffer)
         return frames
 
     def close(self) -> list[Frame]:
@@ -146,7 +170,3 @@ def events_of(body: bytes) -> list[Object]:
 def looks_like_sse(body: bytes) -> bool:
     """Whether a body of unknown type begins as an event stream does."""
     return body.removeprefix(_BOM).lstrip().startswith((b"data:", b"event:", b"id:", b"retry:", b":"))
-
-
-def _is_other(line: bytes) -> bool:
-    return bool(line) and not re.match(rb"(?:event|data)(?::|$)", line)

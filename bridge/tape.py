@@ -17,6 +17,9 @@ class Tape:
 
     def add(self, data: bytes) -> None:
         """Keep what there is room for."""
+        if not self._room:
+            self.whole &= not data
+            return
         kept = data[: self._room]
         self.whole &= len(kept) == len(data)
         self._room -= len(kept)

@@ -11,7 +11,7 @@ from bridge.errors import code_of
 from bridge.names import Kind, NameTable
 from bridge.payload import Unwrapper, unwrap
 from bridge.settings import Settings
-from bridge.sse import Reader, frame
+from bridge.sse import Frame, Reader, encode
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -59,11 +59,11 @@ def test_blanks_around_a_tool_name_do_not_count() -> None:
 
 
 def test_an_odd_event_type_cannot_break_the_writer() -> None:
-    assert frame({"type": "\ud800"}, named=True).event == {"type": "\ud800"}
+    assert Frame(encode({"type": "\ud800"}, named=True)).event == {"type": "\ud800"}
 
 
 def test_an_event_type_cannot_forge_lines() -> None:
-    assert len(Reader().feed(frame({"type": "a\n\ndata: {}"}, named=True).raw)) == 1
+    assert len(Reader().feed(encode({"type": "a\n\ndata: {}"}, named=True))) == 1
 
 
 def test_a_number_in_a_string_is_a_number() -> None:
@@ -84,6 +84,4 @@ def test_the_form_of_an_effort_is_named_as_its_help_has_it() -> None:
 
 @pytest.mark.parametrize("raw", [b"data:\n\n", b"data: \n\n"])
 def test_empty_data_is_no_damage(raw: bytes) -> None:
-    from bridge.sse import Frame
-
     assert not Frame(raw).is_damaged

@@ -74,7 +74,7 @@ def planted(flow: HTTPFlow, secrets: list[str], draw: st.DataObject) -> HTTPFlow
     answer = [json.loads(line[6:]) for line in bodies(flow)["backend response"].decode().splitlines() if "{" in line]
     plant(request, secrets, draw)
     plant(answer, secrets, draw)
-    text = b"".join(sse.frame(event, named=False).raw for event in answer)
+    text = b"".join(sse.encode(event, named=False) for event in answer)
     text += f": {secrets[0]}\n\nid: {secrets[0]}\ndata: {{broken {secrets[0]}\n\ndata: [DONE]\n\n".encode()
     try:
         made = recorded(request, text, Settings.from_options({"backend": stored["backend"]}))
@@ -216,7 +216,7 @@ def test_names_that_were_cut_are_cut_anew(tmp_path: Path) -> None:
     item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": flat, "arguments": "{}"}
     events: list[Any] = [{"type": "response.output_item.done", "output_index": 0, "item": item}]
     target = tmp_path / "fixture.mitm"
-    fixtures.write([recorded(body, b"".join(sse.frame(event, named=True).raw for event in events))], target, Settings())
+    fixtures.write([recorded(body, b"".join(sse.encode(event, named=True) for event in events))], target, Settings())
     (made,) = load(target)
     sent = json.loads(bodies(made)["backend request"])["tools"][0]["name"]
     assert sent.encode() in bodies(made)["backend response"]
@@ -248,7 +248,7 @@ def test_what_looks_like_a_credential_goes_from_payloads_that_are_kept(secret: s
         "name": "exec",
         "arguments": json.dumps({"input": script}),
     }
-    done = sse.frame({"type": "response.output_item.done", "output_index": 0, "item": item}, named=True).raw
+    done = sse.encode({"type": "response.output_item.done", "output_index": 0, "item": item}, named=True)
     target = tmp_path / "x.mitm"
     fixtures.write([recorded(body, done)], target, Settings.from_options({"fixture_payloads": "true"}))
     assert everything(target).count("plain words stay") >= 4

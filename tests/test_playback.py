@@ -18,7 +18,7 @@ from bridge.diff import first_difference
 from bridge.exchange import Exchange
 from bridge.playback import Playback, content_of
 from bridge.settings import Backend, Settings
-from bridge.sse import frame
+from bridge.sse import encode
 from tests.support.backend import CUT, Reply, Script, backend, stream, whole
 from tests.support.proxy import ADDON, Proxy, proxy, reloaded
 from tests.support.recordings import FOLDER, load, recorded, written
@@ -213,7 +213,7 @@ class TestCheck:
         exchange = flows.open_exchange(flow, Settings())
         exchange.begin(200, "text/event-stream")
         session = flows.Session(exchange)
-        created = frame({"type": "response.created", "response": {"id": "r", "status": "in_progress"}}, named=True).raw
+        created = encode({"type": "response.created", "response": {"id": "r", "status": "in_progress"}}, named=True)
         said = [*session.pieces(created), *session.pieces(proxycore.TICK), *session.pieces(b"")]
         assert b"".join(said).count(b"event: response.in_progress") == 1
         assert session.pieces(proxycore.TICK) == []

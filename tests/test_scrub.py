@@ -232,7 +232,7 @@ class TestValues:
 
 def data(*events: Any) -> bytes:
     """Events as a stream."""
-    return b"".join(sse.frame(event, named=False).raw for event in events)
+    return b"".join(sse.encode(event, named=False) for event in events)
 
 
 def events_of(body: bytes) -> list[Object]:
@@ -325,8 +325,8 @@ class TestStreams:
         assert len(moved) == len(sizes)
         if body:
             assert sum(moved) == len(scrubbed)
-            ends = list(accumulate(len(sse.frame(event, named=False).raw) for event in events))
-            new = list(accumulate(len(sse.frame(event, named=False).raw) for event in events_of(scrubbed)))
+            ends = list(accumulate(len(sse.encode(event, named=False)) for event in events))
+            new = list(accumulate(len(sse.encode(event, named=False)) for event in events_of(scrubbed)))
             for end, now in zip(accumulate(sizes), accumulate(moved), strict=True):
                 assert end not in ends or now == new[ends.index(end)]
 

@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import accumulate, pairwise
 
 from bridge import sse
-from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, dump, parse, without
+from bridge.jsonvalue import JSON, Object, as_object, as_objects, as_text, dump, dump_bytes, parse, without
 from bridge.scrub.text import fill_json
 from bridge.scrub.values import Scrubber
 
@@ -49,7 +49,7 @@ def scrub_answer(
 
 def _scrub_whole(body: bytes, scrubber: Scrubber) -> bytes:
     try:
-        return dump(scrubber.body(parse(body))).encode()
+        return dump_bytes(scrubber.body(parse(body)))
     except ValueError:
         return scrubber.text(body.decode("utf-8", "replace"), is_payload=False).encode()
 
@@ -84,15 +84,15 @@ def _scrub_frame(frame: sse.Frame, fragments: dict[Channel, Iterator[str]], scru
     for (_, holder, key), fragment in zip(_slots(event), own, strict=True):
         holder[key] = fragment
     if frame.untyped:
-        return f"event: {as_text(event['type'])}\ndata: {dump(without(event, 'type'))}\n\n".encode()
-    return sse.frame(event, named=frame.named).raw
+        return b"event: %b\ndata: %b\n\n" % (as_text(event["type"]).encode(), dump_bytes(without(event, "type")))
+    return sse.encode(event, named=frame.named)
 
 
 def _scrub_oddity(frame: sse.Frame, scrubber: Scrubber) -> bytes:
     """A frame without an event: a comment, the end mark, or what is no JSON."""
     if frame.data is None:
         return frame.raw if not frame.raw.strip() else b"data: \xff\n\n" if frame.has_data else b":\n\n"
-    if frame.data.strip() in ("", "[DONE]"):
+    if frame.data.strip() in ("", sse.END_MARK):
         return f"data: {frame.data.strip()}\n\n".encode()
     lines = fill_json(frame.data, scrubber.name).splitlines()
     return "".join(f"data: {line}\n" for line in lines).encode() + b"\n"

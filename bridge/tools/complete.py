@@ -58,15 +58,15 @@ class Completer:
         self._finished = -1
 
     def complete(self, event: Object) -> Object:
-        """The event with nothing missing; what it has is kept."""
+        """The event with nothing missing; what it has is kept, and one that has all is the same object."""
         kind = as_text(event.get("type"))
+        if kind in PARTS:
+            return self._part(event, PARTS[kind])
         if kind in LIFECYCLE or kind in TERMINAL:
             dump_bytes(event)  # A client that cannot read it would wait for an end in vain.
             return {**event, "response": complete_response(as_object(event.get("response")), self._context)}
         if kind in ITEM:
             return self._item(event, announced=kind == ITEM[0])
-        if kind in PARTS:
-            return self._part(event, PARTS[kind])
         return event
 
     def _part(self, event: Object, defaults: Object) -> Object:
@@ -120,13 +120,13 @@ class Completer:
 
 def _is_whole(event: Object, defaults: Object) -> bool:
     """Whether nothing is missing in what tells of a part, as in nearly all of a stream."""
-    said = event.get("delta", event.get("arguments", ""))
     return (
-        isinstance(said, str)
-        and isinstance(event.get("item_id"), str)
-        and type(event.get("output_index")) is int
+        type(event.get("output_index")) is int
+        and type(event.get("item_id")) is str
+        and type(event.get("delta", "")) is str
+        and type(event.get("arguments", "")) is str
         and "part" not in event
-        and all(event.get(key) is not None for key in defaults)
+        and None not in map(event.get, defaults)
     )
 
 

@@ -14,8 +14,6 @@ from bridge.tools.stream import StreamLift
 from bridge.tools.whole import Collector, Compactor
 from bridge.tools.writer import Writer
 
-END_MARK = "[DONE]"
-
 
 class Dialect(Protocol):
     """Another API's answer as Responses events."""
@@ -106,16 +104,15 @@ class Relay:
         event = frame.event
         if event is None:
             # The OpenAI SDK reads nothing behind the end mark: an end that is missing goes before it.
-            early = frame.data is not None and frame.data.strip() == END_MARK
-            told = self.fail("The backend's stream ended without a terminal event.") if early else ()
+            told = self.fail("The backend's stream ended without a terminal event.") if frame.is_end_mark else ()
             return [*told, frame.raw]
         if self._lift.ended:
             self._ledger.add(Rule.DROPPED, "events behind the end")
             return []
         completed = self._completer.complete(event)
-        needy = frame.untyped or lacks(event)
+        needy = frame.untyped or (completed is not event and lacks(event))
         out = self._left(self._lift.feed(completed))
-        left = [left.raw for left in self._writer.write(frame, event, completed, out, needy=needy)]
+        left = self._writer.write(frame, event, completed, out, needy=needy)
         if needy or self._writer.thin:
             self._note_completed("thin stream" if self._writer.thin else as_text(event.get("type")))
         return left
@@ -123,11 +120,10 @@ class Relay:
     def _translate(self, frame: Frame, dialect: Dialect) -> Iterable[bytes]:
         if not frame.has_data:
             return [frame.raw]
-        data = (frame.data or "").strip()
-        if data == END_MARK:
-            return self.make(dialect.close(finished=True))
         if frame.event is not None:
             return self.make(dialect.feed(frame.event))
+        if frame.is_end_mark:
+            return self.make(dialect.close(finished=True))
         if frame.is_damaged:
             # A piece of a call could be in it: to go on without would change a payload.
             return self.make(dialect.fail("The backend sent data that cannot be read."))
@@ -135,7 +131,7 @@ class Relay:
         return []
 
     def _made(self, made: list[Object]) -> list[bytes]:
-        return [frame.raw for frame in self._writer.made(self._left(made))]
+        return self._writer.made(self._left(made))
 
     def _left(self, out: list[Object]) -> list[Object]:
         left = self._compactor.take(out) if self._compactor else out

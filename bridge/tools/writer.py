@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.jsonvalue import Object, as_index
-from bridge.sse import Frame, frame
+from bridge.sse import Frame, encode
 
 _NUMBERED = ("response.", "error", "keepalive")
 
@@ -20,7 +20,7 @@ class Writer:
         self._shift = 0
         self._next = 0
 
-    def write(self, source: Frame, event: Object, completed: Object, out: list[Object], *, needy: bool) -> list[Frame]:
+    def write(self, source: Frame, event: Object, completed: Object, out: list[Object], *, needy: bool) -> list[bytes]:
         """What became of one frame.
 
         `event` is what stood in it, `completed` the same with nothing missing, `out` what is to leave in its place.
@@ -33,30 +33,30 @@ class Writer:
             self.thin = number is None
         if number is not None:
             self._next = number + self._shift
-        frames = []
+        frames: list[bytes] = []
         for each in out:
             if each is completed and not needy and not self.thin:
                 frames.append(self._as_it_came(source, event, number))
             elif each is completed or not frames:
                 frames.append(source.rewritten(self._number(each)))
             else:
-                frames.append(frame(self._number(each), named=self.named))
+                frames.append(encode(self._number(each), named=self.named))
         self._shift = self._next - number - 1 if number is not None else self._shift + self._next - before
         return frames
 
-    def made(self, events: list[Object]) -> list[Frame]:
+    def made(self, events: list[Object]) -> list[bytes]:
         """Events that stand for no frame."""
         first = self._next
-        frames = [frame(self._number(event), named=self.named) for event in events]
+        frames = [encode(self._number(event), named=self.named) for event in events]
         self._shift += self._next - first
         return frames
 
-    def _as_it_came(self, source: Frame, event: Object, number: int | None) -> Frame:
+    def _as_it_came(self, source: Frame, event: Object, number: int | None) -> bytes:
         if number is None:
-            return source
+            return source.raw
         own = self._next
         self._next += 1
-        return source if own == number else source.rewritten({**event, "sequence_number": own})
+        return source.raw if own == number else source.rewritten({**event, "sequence_number": own})
 
     def _number(self, event: Object) -> Object:
         if not str(event.get("type", "")).startswith(_NUMBERED):
