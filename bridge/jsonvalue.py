@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
@@ -31,6 +32,8 @@ def parse(data: bytes | str, *, unique: bool = False) -> JSON:
 
     `unique`: a key that an object has twice is an error, since two readers can read two different values.
     """
+    if unique and isinstance(data, bytes) and (compact := _parse_compact(data)) is not None:
+        return compact
     if isinstance(data, bytes):
         data = data.decode("utf-8")
     try:
@@ -41,6 +44,21 @@ def parse(data: bytes | str, *, unique: bool = False) -> JSON:
     if data.count("[") + data.count("{") > MAX_DEPTH and _is_too_deep(value):
         raise ValueError(_TOO_DEEP)
     return value
+
+
+def _parse_compact(data: bytes) -> Object | None:
+    """An object as Codex writes it, in two thirds of the time: written again it is the same bytes.
+
+    So it has no key twice, no infinity and nothing else that would be lost; whatever is not the same, the slow way
+    decides.
+    """
+    if not _COMPACT.match(data):
+        return None
+    try:
+        value = from_json(data, allow_inf_nan=False)
+    except ValueError:
+        return None
+    return value if to_json(value) == data and not _is_too_deep(value) else None
 
 
 def parse_quickly(data: bytes) -> JSON:
@@ -116,6 +134,8 @@ def without(value: Object, *keys: str) -> Object:
     return {key: entry for key, entry in value.items() if key not in keys}
 
 
+_COMPACT = re.compile(rb'\{"[^"\\]*":[^\s]')
+"""No blanks between tokens, at least in front."""
 _TOO_DEEP = f"more than {MAX_DEPTH} objects and lists inside one another"
 
 

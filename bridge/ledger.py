@@ -90,17 +90,15 @@ class Ledger:
 
         Words of a model's or a client's own are cut short and shown in one line.
         """
-        if len(what) > LONGEST_WHAT or not what.isprintable():
-            what = _plain(what, LONGEST_WHAT)
-        if warning:
-            warning = _plain(warning, LONGEST_WARNING)
-        key = (self.answering, rule, what, warning)
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._entries[key] = Entry(rule, what, warning=warning, answering=self.answering)
+        entry = self._entries.get((self.answering, rule, what, warning)) or self._entry(rule, what, warning)
         entry.count += count
         if path and len(entry.paths) < PATHS_KEPT:
             entry.paths.append(path)
+
+    def _entry(self, rule: Rule, what: str, warning: str) -> Entry:
+        what, warning = _plain(what, LONGEST_WHAT), _plain(warning, LONGEST_WARNING)
+        entry = Entry(rule, what, warning=warning, answering=self.answering)
+        return self._entries.setdefault((self.answering, rule, what, warning), entry)
 
     def rules(self) -> list[str]:
         """The words of the rules that fired, each once, in order."""

@@ -109,7 +109,7 @@ class _Tick(ResponseData, MessageInjected[bytes]):
         self.message = TICK
 
 
-class _GatheringReader:
+class GatheringReader:
     """A reader of HTTP/1 bodies: all that the buffer holds as one piece, and what follows it at the next call."""
 
     def __init__(self, reader: TBodyReader) -> None:
@@ -143,8 +143,8 @@ class _GatheringReader:
 def _read_body(client: Http1Client, event: Event) -> Generator[Command, Any, None]:
     reader = client.body_reader
     gathers = client.response is not None and isinstance(client.response.stream, Gathered)
-    if gathers and not isinstance(reader, _GatheringReader):
-        client.body_reader = _GatheringReader(reader)  # type: ignore[assignment]
+    if gathers and not isinstance(reader, GatheringReader):
+        client.body_reader = GatheringReader(reader)  # type: ignore[assignment]
     return _READ_BODY(client, event)
 
 

@@ -1,7 +1,7 @@
-"""The shapes of a client's request that the bridge reads, checked once at the door; unknown fields are kept.
+"""The shapes of a client's request that the bridge reads, checked once at the door.
 
-The rules work on the plain values: what they do not name leaves as it came. A model's docstring is the mend that a
-client is told when its value does not fit.
+Nothing is made of the models: the rules work on the plain values, and what they do not name leaves as it came. A
+model's docstring is the mend that a client is told when its value does not fit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Name = Annotated[str, Field(min_length=1)]
 class Shape(BaseModel):
     """An object."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True)
 
 
 class FunctionTool(Shape):
@@ -119,8 +119,8 @@ class OtherItem(Shape):
     """Every input item is an object."""
 
 
-_TOOLS = {"function": FunctionTool, "custom": CustomTool, "namespace": NamespaceTool}
-_ITEMS = {
+_TOOLS: dict[str, type[Shape]] = {"function": FunctionTool, "custom": CustomTool, "namespace": NamespaceTool}
+_ITEMS: dict[str, type[Shape]] = {
     "additional_tools": Carrier,
     "tool_search_output": FoundTools,
     "custom_tool_call": CustomToolCall,
@@ -145,31 +145,12 @@ def _tool_tag(tool: Any) -> str:
     return kind if isinstance(kind, str) and kind in _TOOLS else "other"
 
 
-def _item_tag(item: Any) -> str:
-    kind = item_type(item) if isinstance(item, dict) else ""
-    return kind if kind in _ITEMS else "other"
-
-
 Tool = Annotated[
     Annotated[FunctionTool, Tag("function")]
     | Annotated[CustomTool, Tag("custom")]
     | Annotated[NamespaceTool, Tag("namespace")]
     | Annotated[OtherTool, Tag("other")],
     Discriminator(_tool_tag),
-]
-Item = Annotated[
-    Annotated[Carrier, Tag("additional_tools")]
-    | Annotated[FoundTools, Tag("tool_search_output")]
-    | Annotated[CustomToolCall, Tag("custom_tool_call")]
-    | Annotated[FunctionCall, Tag("function_call")]
-    | Annotated[OtherCall, Tag("tool_search_call")]
-    | Annotated[OtherCall, Tag("local_shell_call")]
-    | Annotated[CallOutput, Tag("custom_tool_call_output")]
-    | Annotated[CallOutput, Tag("function_call_output")]
-    | Annotated[Message, Tag("message")]
-    | Annotated[Reasoning, Tag("reasoning")]
-    | Annotated[OtherItem, Tag("other")],
-    Discriminator(_item_tag),
 ]
 
 
@@ -187,29 +168,38 @@ NamespaceTool.model_rebuild()
 Carrier.model_rebuild()
 FoundTools.model_rebuild()
 Request.model_rebuild()
-_INPUT: TypeAdapter[list[Any]] = TypeAdapter(list[Item])
+_ITEM_SHAPES = {kind: TypeAdapter(shape).validator for kind, shape in _ITEMS.items()}
+_OTHER_ITEM = TypeAdapter(OtherItem).validator
 
 
 def check(body: Object) -> None:
     """Raise a `ClientError` that names the first field that does not fit, and what it should be."""
-    _check("", lambda: Request.model_validate(body))
+    try:
+        Request.model_validate(body)
+    except ValidationError as error:
+        raise _misfit(error, "", Request) from None
     items = body.get("input")
     if isinstance(items, list):
-        _check("input", lambda: _INPUT.validate_python(items, strict=True))
+        for index, item in enumerate(items):
+            _check_item(item, index)
     elif items is not None and not isinstance(items, str):
         raise ClientError("input: must be a string or a list of items.", "input")
 
 
-def _check(root: str, validate: Any) -> None:
+def _check_item(item: JSON, index: int) -> None:
+    kind = item_type(item) if isinstance(item, dict) else ""
     try:
-        validate()
+        _ITEM_SHAPES.get(kind, _OTHER_ITEM).validate_python(item)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        path, tags = _path(root, first["loc"])
-        shape = _TOOLS.get(tags[-1]) or _ITEMS.get(tags[-1]) if tags else Request
-        mend = (shape or (OtherTool if "tools" in path else OtherItem)).__doc__
-        wrong = "should be an object" if first["type"] == "model_type" else first["msg"].lower()
-        raise ClientError(f"{path or 'body'}: {wrong}. {mend}", path or None) from None
+        raise _misfit(error, f"input[{index}]", _ITEMS.get(kind, OtherItem)) from None
+
+
+def _misfit(error: ValidationError, root: str, shape: type[Shape]) -> ClientError:
+    first = error.errors(include_url=False)[0]
+    path, tags = _path(root, first["loc"])
+    mend = ((_TOOLS.get(tags[-1]) or OtherTool) if tags else shape).__doc__
+    wrong = "should be an object" if first["type"] == "model_type" else first["msg"].lower()
+    return ClientError(f"{path or 'body'}: {wrong}. {mend}", path or None)
 
 
 def _path(root: str, location: tuple[int | str, ...]) -> tuple[str, list[str]]:

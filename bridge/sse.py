@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bridge.jsonvalue import Object, as_text, dump_bytes, parse_quickly
 
@@ -105,10 +105,13 @@ class Frame:
 
 def encode(event: Object, *, named: bool) -> bytes:
     """Event → the bytes of its frame, with or without an `event:` line; a type that is no plain word gets none."""
-    kind = as_text(event.get("type"))
-    if named and _WORD.fullmatch(kind):
-        return b"event: %b\ndata: %b\n\n" % (kind.encode(), dump_bytes(event))
-    return b"data: %b\n\n" % dump_bytes(event)
+    head = _head(as_text(event.get("type"))) if named else b""
+    return b"%bdata: %b\n\n" % (head, dump_bytes(event))
+
+
+@lru_cache(64)
+def _head(kind: str) -> bytes:
+    return f"event: {kind}\n".encode() if _WORD.fullmatch(kind) else b""
 
 
 class Reader:

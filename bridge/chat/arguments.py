@@ -77,17 +77,17 @@ class Arguments:
         if self.complete:
             self.ignored |= bool(piece.strip())
             return ""
+        if len(self._readings) == 1 and not self._readings[0].is_restated_by(piece):
+            self._readings[0].append(piece)
+            self._sent += len(piece)
+            return piece
         restated = [_Reading(piece) for reading in self._readings if reading.is_restated_by(piece)]
         over = [reading for reading in self._readings if reading.complete and piece.strip()]
         going_on = [reading for reading in self._readings if reading not in over]
         for reading in going_on:
             reading.append(piece)
-        plain = len(self._readings) == 1 and not restated
         alive = [reading for reading in [*going_on, *restated[:1]] if not reading.broken]
         self._readings = (alive[-READINGS:]) or over[:1] or going_on[:1]
-        if plain:
-            self._sent += len(piece)
-            return piece
         return self._rest() if len(self._readings) == 1 else ""
 
     def replace(self, text: str) -> str:

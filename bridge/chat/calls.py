@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bridge.chat.arguments import Arguments
 from bridge.jsonvalue import JSON, Object, as_index, as_object, as_text, dump
 
 
-@dataclass(frozen=True)
-class Fragment:
+class Fragment(NamedTuple):
     """One entry of a `tool_calls` list."""
 
-    index: int | None
+    place: int | None
+    """The wire's `index`, if it has one."""
     id: str
     name: str
     arguments: JSON
@@ -83,10 +84,11 @@ class Assembly:
     def add(self, entry: Object, *, whole: bool = False) -> None:
         """One entry of a `tool_calls` list; `whole`: of a message, where a name alone makes a call of its own."""
         fragment = Fragment.read(entry)
-        own = whole and fragment.name and not fragment.id and fragment.index is None
+        own = whole and fragment.name and not fragment.id and fragment.place is None
         call = self._begin(fragment) if own else self._find(fragment)
         self._identify(call, fragment)
-        call.extra = {**call.extra, **fragment.extra}
+        if fragment.extra:
+            call.extra = {**call.extra, **fragment.extra}
         if piece := self._append(call, fragment):
             call.ready.append(piece)
 
@@ -94,8 +96,8 @@ class Assembly:
         known = self._known(fragment)
         if known is None or self._begins(known, fragment):
             known = self._begin(fragment)
-        if fragment.index is not None:
-            self._at[fragment.index] = known
+        if fragment.place is not None:
+            self._at[fragment.place] = known
         return known
 
     def _begin(self, fragment: Fragment) -> Call:
@@ -105,14 +107,14 @@ class Assembly:
     def _known(self, fragment: Fragment) -> Call | None:
         """The call that a fragment names, or can only mean."""
         last = self.calls[-1] if self.calls else None
-        if fragment.index is not None and fragment.index in self._at:
-            return self._at[fragment.index]
+        if fragment.place is not None and fragment.place in self._at:
+            return self._at[fragment.place]
         same_id = [call for call in self.calls if fragment.id and call.id == fragment.id]
-        if same_id and (fragment.index is None or not fragment.name):
+        if same_id and (fragment.place is None or not fragment.name):
             return same_id[-1]
         if fragment.name or last is None:
-            return last if fragment.index is None and not fragment.id else None
-        late_id = fragment.index is None and not last.id
+            return last if fragment.place is None and not fragment.id else None
+        late_id = fragment.place is None and not last.id
         return last if not fragment.id or late_id else None
 
     def _begins(self, call: Call, fragment: Fragment) -> bool:
@@ -127,7 +129,7 @@ class Assembly:
         if call.begun:
             return other_id and other_name
         both_declared = {fragment.name, call.name} <= set(self._declared)
-        unplaced = fragment.index is None and not fragment.id
+        unplaced = fragment.place is None and not fragment.id
         return other_name and ((unplaced and both_declared) or (other_id and not self._continues(call, fragment)))
 
     def _identify(self, call: Call, fragment: Fragment) -> None:

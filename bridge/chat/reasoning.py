@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.jsonvalue import JSON, Object, as_object, as_text
 
 FIELDS = ("reasoning_content", "reasoning")
+_SOURCES = frozenset((*FIELDS, "reasoning_details"))
 TAGS = "think tags"
 
 
@@ -18,6 +19,8 @@ class ReasoningSource:
 
     def read(self, delta: Object) -> str:
         """A delta → the reasoning text that it adds."""
+        if delta.keys().isdisjoint(_SOURCES):
+            return ""
         details = delta.get("reasoning_details")
         entries = details if isinstance(details, list) else []
         self.details += entries

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bridge.blob import seal, unseal
 from bridge.jsonvalue import JSON, Object, as_objects, as_text, without
 from bridge.ledger import Ledger, Rule
-from bridge.shapes import item_type
 from bridge.tools.messages import user_message
 
 TRIGGER = "compaction_trigger"
@@ -21,7 +20,7 @@ _UNAVAILABLE = "[Earlier history was compacted by another service and is not ava
 
 def is_asked(body: Object) -> bool:
     """Whether a request asks for a compaction in its input."""
-    return any(item_type(item) == TRIGGER for item in as_objects(body.get("input")))
+    return any(item.get("type") == TRIGGER for item in as_objects(body.get("input")))
 
 
 def lower_compaction(item: Object, path: str, ledger: Ledger) -> Object:

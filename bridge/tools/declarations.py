@@ -9,7 +9,6 @@ from bridge.errors import ClientError
 from bridge.jsonvalue import JSON, Object, as_objects, as_text, dump
 from bridge.ledger import Ledger, Rule
 from bridge.names import Kind, key
-from bridge.shapes import item_type
 
 CARRIERS = ("additional_tools", "tool_search_output")
 
@@ -76,7 +75,7 @@ def kind_of(tool: Object) -> Kind | None:
 def _lists(body: Object) -> Iterable[tuple[str, JSON]]:
     yield "tools", body.get("tools")
     for index, item in enumerate(as_objects(body.get("input"))):
-        if item_type(item) in CARRIERS:
+        if item.get("type") in CARRIERS:
             yield f"input[{index}].tools", item.get("tools")
 
 

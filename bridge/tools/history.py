@@ -37,20 +37,18 @@ class _History:
 
     def add(self, item: Object, index: int) -> None:
         """One item of the client's → none, one or more of the backend's."""
-        path = f"input[{index}]"
-        if item_type(item) not in REPLAYED_OUTPUTS:
+        path, kind = f"input[{index}]", item_type(item)
+        if self._images and kind not in REPLAYED_OUTPUTS:
             self._place_images(path)
-        self._items += [(lowered, path) for lowered in self._lower(item, index, path)]
+        for lowered in self._lower(kind, item, index, path):
+            self._items.append((lowered, path))
 
     def finish(self) -> list[Placed]:
         """All items, with their paths in the client's request."""
         self._place_images("input")
         return self._items
 
-    def _lower(self, item: Object, index: int, path: str) -> list[Object]:
-        kind = item_type(item)
-        # A search or shell call that OpenAI's servers ran has no call_id that anything could answer.
-        hosted = kind.endswith(("_call", "_call_output")) or kind in REPLAYED_OUTPUTS
+    def _lower(self, kind: str, item: Object, index: int, path: str) -> list[Object]:
         if kind in REPLAYED_CALLS and isinstance(item.get("call_id"), str):
             return [lower_call(item, path, self._names, self._settings, self._ledger)]
         if kind in REPLAYED_OUTPUTS and isinstance(item.get("call_id"), str):
@@ -67,7 +65,8 @@ class _History:
                 return []
             case _ if kind in compaction.ITEMS:
                 return [compaction.lower_compaction(item, path, self._ledger)]
-            case _ if hosted:
+            case _ if kind.endswith(("_call", "_call_output")) or kind in REPLAYED_OUTPUTS:
+                # A search or shell call that OpenAI's servers ran has no call_id that anything could answer.
                 return messages.lower_hosted_call(item, index, self._ledger)
             case _:
                 self._ledger.add(Rule.UNKNOWN, as_text(item.get("type")), path, warning="an item of an unknown type")

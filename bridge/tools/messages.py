@@ -27,7 +27,7 @@ def lower_message(item: Object, index: int, images: Images, ledger: Ledger) -> l
         content = lower_message_images(item.get("content"), path, images, ledger)
         return [item if content is item.get("content") else {**item, "content": content}]
     parts = _joined(_parts(item.get("content")))
-    if not any(as_text(part.get("text")).strip() or part.get("refusal") or _is_foreign(part) for part in parts):
+    if not any(map(_says_something, parts)):
         ledger.add(Rule.DROPPED, "empty assistant message", path)
         return []
     lowered = _assistant(item, index, parts)
@@ -89,6 +89,8 @@ def _parts(content: JSON) -> list[Object]:
 
 def _joined(parts: list[Object]) -> list[Object]:
     """Text parts that follow one another → one part (vLLM 0.32 reads only the first of an assistant message)."""
+    if len(parts) < 2:
+        return parts
     joined: list[Object] = []
     for kind, group in groupby(parts, key=lambda part: part.get("type")):
         same = list(group)
@@ -113,8 +115,9 @@ def _assistant(item: Object, index: int, parts: list[Object]) -> Object:
     }
 
 
-def _is_foreign(part: Object) -> bool:
-    return part.get("type") not in ("output_text", "refusal")
+def _says_something(part: Object) -> bool:
+    is_foreign = part.get("type") not in ("output_text", "refusal")
+    return is_foreign or bool(as_text(part.get("text")).strip() or part.get("refusal"))
 
 
 def _agent_text(part: Object) -> str:

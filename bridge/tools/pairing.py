@@ -26,12 +26,13 @@ def pair(items: list[Placed], ledger: Ledger, *, keep_orphans: bool) -> list[Obj
     paired: list[Object] = []
     interrupted: list[Object] = []
     for position, (item, path) in enumerate(items):
-        if interrupted and item.get("type") not in CALLS:
+        is_call = item.get("type") in CALLS
+        if interrupted and not is_call:
             paired += interrupted
             interrupted = []
         if position not in gone:
             paired.append(merged.get(position, item))
-        if item.get("type") in CALLS and position not in answers:
+        if is_call and position not in answers:
             ledger.add(Rule.ORPHAN, "call without output", path, warning="a call has no output; one was added")
             interrupted.append(_interrupted(item))
     return paired + interrupted
@@ -47,8 +48,12 @@ def _match(
     gone: set[int] = set()
     run = 0
     for position, (item, path) in enumerate(items):
+        kind = item.get("type")
+        if kind not in CALLS and kind not in OUTPUTS:
+            run = position + 1
+            continue
         identity = as_text(item.get("call_id"))
-        if item.get("type") in CALLS:
+        if kind in CALLS:
             # Parallel calls can have one id; then the outputs come in call order. Else an id means its latest call.
             if waiting.get(identity, (-1,))[0] != run:
                 waiting[identity] = (run, deque())
@@ -56,18 +61,17 @@ def _match(
             latest[identity] = position
             continue
         run = position + 1
-        if item.get("type") in OUTPUTS:
-            _, calls = waiting.get(identity, (run, deque[int]()))
-            call = calls.popleft() if calls else latest.get(identity)
-            if call is None and not keep_orphans:
-                ledger.add(Rule.ORPHAN, "output without call", path, warning="an output has no call; it was left out")
-                gone.add(position)
-            elif call is not None and call in answers:
-                ledger.add(Rule.MERGED, "outputs", path)
-                answers[call][1].append(position)
-                gone.add(position)
-            elif call is not None:
-                answers[call] = (position, [position])
+        _, calls = waiting.get(identity, (run, deque[int]()))
+        call = calls.popleft() if calls else latest.get(identity)
+        if call is None and not keep_orphans:
+            ledger.add(Rule.ORPHAN, "output without call", path, warning="an output has no call; it was left out")
+            gone.add(position)
+        elif call is not None and call in answers:
+            ledger.add(Rule.MERGED, "outputs", path)
+            answers[call][1].append(position)
+            gone.add(position)
+        elif call is not None:
+            answers[call] = (position, [position])
     return answers, gone
 
 

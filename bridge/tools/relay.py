@@ -118,10 +118,11 @@ class Relay:
         return left
 
     def _translate(self, frame: Frame, dialect: Dialect) -> Iterable[bytes]:
+        event = frame.event
+        if event is not None:
+            return self.make(dialect.feed(event))
         if not frame.has_data:
             return [frame.raw]
-        if frame.event is not None:
-            return self.make(dialect.feed(frame.event))
         if frame.is_end_mark:
             return self.make(dialect.close(finished=True))
         if frame.is_damaged:

@@ -27,7 +27,7 @@ def least(work: Callable[[], object], rounds: int = 7) -> float:
 
 def lowering(backend: str) -> float:
     """Lowering a big request of many tools, as a multiple of reading and writing its JSON."""
-    data = json.dumps(big_request()).encode()
+    data = json.dumps(big_request(), separators=(",", ":")).encode()
     settings = Settings.from_options({**SILENT, "backend": backend})
     alone = least(lambda: json.dumps(json.loads(data)))
     return least(lambda: Exchange.open(data, settings)) / alone
