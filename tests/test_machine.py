@@ -157,7 +157,7 @@ class Exchanges(RuleBasedStateMachine):
         left += exchange.fail("reset") if end == "fails" else exchange.close()
         assert not [piece for piece in (*exchange.tick(), *exchange.fail("late"), *exchange.feed(b"")) if piece]
         assert exchange.fault is None
-        return [event for event in parse(b"".join(left)) if event["type"] != "keepalive"]
+        return parse(b"".join(left))
 
     def judge(self, events: list[Event], made: list[tuple[str, str]], end: str, *, complete: bool) -> None:
         """An honest end, the only one; finished calls are whole, and the client's own."""

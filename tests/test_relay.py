@@ -385,9 +385,32 @@ def test_a_field_of_another_stream_is_not_numbered() -> None:
 # Keepalives
 
 
-def test_a_keepalive_before_the_first_event_changes_nothing() -> None:
-    (left,) = exchange().tick()
-    assert parse(left) == [{"type": "keepalive", "sequence_number": 0}]
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("events", SCENARIOS.values(), ids=SCENARIOS)
+def test_a_keepalive_before_the_first_event_opens_the_stream(events: list[Event], dialect: str) -> None:
+    opened = exchange()
+    early = parse(b"".join([*opened.tick(), *opened.tick()]))
+    left = early + parse(b"".join([*opened.feed(DIALECTS[dialect](events)), *opened.close()]))
+    assert [event["type"] for event in early] == ["response.created", *["response.in_progress"] * 2]
+    assert [event["type"] for event in left].count("response.created") == 1
+    assert len({event["response"]["id"] for event in left if "response" in event}) == 1
+    assert_dense(left)
+    assert_valid(left)
+
+
+def test_a_stream_that_a_keepalive_opened_keeps_its_id_when_it_fails() -> None:
+    opened = exchange()
+    left = parse(b"".join([*opened.tick(), *opened.fail("gone")]))
+    assert [event["type"] for event in left] == ["response.created", "response.in_progress", "response.failed"]
+    assert len({event["response"]["id"] for event in left}) == 1
+    assert "converted" not in opened.ledger.rules()
+
+
+def test_another_id_of_the_backend_is_noted() -> None:
+    opened = exchange()
+    opened.tick()
+    opened.feed(frames(numbered(stream())))
+    assert "converted" in opened.ledger.rules()
 
 
 def test_a_keepalive_repeats_that_the_response_is_in_progress() -> None:

@@ -26,8 +26,8 @@ FRAMES = [frames([event]) for event in EVENTS]
 STREAM = b"".join(FRAMES)
 HALF = b"".join(FRAMES[:3])
 """Up to the only delta of the call."""
-TICKS: dict[str, list[Piece]] = {"responses": [*FRAMES[:1], 2.5, *FRAMES[1:]], "chat": [2.5, *PIECES]}
-"""Streams with a silence: the chat backend's before its first event, where the bridge has to open the stream."""
+TICKS: dict[str, list[Piece]] = {"responses": [2.5, *FRAMES], "chat": [2.5, *PIECES]}
+"""Streams with a silence before their first event, where the bridge has to open them."""
 
 
 @pytest.fixture(params=VERSIONS)

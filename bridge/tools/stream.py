@@ -17,7 +17,6 @@ _STATUS = {"response.incomplete": "incomplete", "response.failed": "failed"}
 
 _NOTHING = ("", "{}")
 """Arguments of a call that was announced and no more."""
-_KEEPALIVE: Object = {"type": "keepalive"}
 
 
 class StreamLift:
@@ -33,15 +32,14 @@ class StreamLift:
         self._seen_items = False
         self._error: Object | None = None
         self._response: Object = {}
+        self._opened = ""
+        """The id under which the bridge announced the response, if the backend was silent for too long."""
 
     def feed(self, event: Object) -> list[Object]:
         """One event of the backend's → none, one or more of the client's."""
         kind = as_text(event.get("type"))
         if kind in LIFECYCLE:
-            response = as_object(event.get("response"))
-            echoed = echo(response, self._context)
-            self._response = {**without(echoed, "usage"), "output": []}
-            return [event if echoed is response else {**event, "response": echoed}]
+            return self._begin(kind, event)
         if kind in TERMINAL:
             return self._end(kind, event)
         if kind in ITEM:
@@ -54,10 +52,18 @@ class StreamLift:
         return [event]
 
     def keepalive(self) -> list[Object]:
-        """An event that changes nothing; Codex's idle timer counts any event, but no comment (0.154 to 0.171)."""
+        """An event that changes nothing; Codex's idle timer counts any event, but no comment (0.154 to 0.171).
+
+        A stream that has not begun begins: under an id that it keeps, whatever the backend calls the response.
+        """
         if self.ended:
             return []
-        return [{"type": "response.in_progress", "response": self._response} if self._response else _KEEPALIVE]
+        progress = "response.in_progress"
+        if self._response:
+            return [{"type": progress, "response": self._response}]
+        self._response = complete_response({"status": "in_progress"}, self._context)
+        self._opened = as_text(self._response["id"])
+        return [{"type": kind, "response": self._response} for kind in (LIFECYCLE[0], progress)]
 
     def fail(self, message: str) -> list[Object]:
         """The stream is over without its terminal event."""
@@ -73,6 +79,21 @@ class StreamLift:
     def forget(self) -> None:
         """The stream goes on, and ends, without what the backend's response said."""
         self.ended, self._error, self._response = False, None, {}
+
+    def _begin(self, kind: str, event: Object) -> list[Object]:
+        response = as_object(event.get("response"))
+        echoed = self._under_its_id(echo(response, self._context))
+        self._response = {**without(echoed, "usage"), "output": []}
+        if kind == LIFECYCLE[0] and self._opened:
+            return []
+        return [event if echoed is response else {**event, "response": echoed}]
+
+    def _under_its_id(self, response: Object) -> Object:
+        """The response under the id that the client knows it by."""
+        if self._opened in ("", response.get("id")):
+            return response
+        self._context.ledger.add(Rule.CONVERTED, "response id")
+        return {**response, "id": self._opened}
 
     def _item(self, event: Object, *, announced: bool) -> list[Object]:
         item, index = as_object(event.get("item")), as_index(event.get("output_index")) or 0
@@ -113,7 +134,8 @@ class StreamLift:
         return call.arguments_done(event) if finished else call.delta(event)
 
     def _end(self, kind: str, event: Object) -> list[Object]:
-        response = as_object(event.get("response"))
+        said = as_object(event.get("response"))
+        response = self._under_its_id(said)
         status = as_text(response.get("status")) or _STATUS.get(kind, "completed")
         finished = kind in ("response.completed", "response.done") and status == "completed"
         last = self._finish_calls(response, finished=finished)
@@ -128,7 +150,7 @@ class StreamLift:
         if end != kind:
             self._context.ledger.add(Rule.CONVERTED, f"{kind} to {end}")
         self.ended = True
-        unchanged = end == kind and lifted == {**response, "status": status}
+        unchanged = end == kind and lifted == {**said, "status": status}
         return [*last, event if unchanged else {**event, "type": end, "response": lifted}]
 
     def _failed(self, response: Object) -> Object:
