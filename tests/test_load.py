@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import GROWTH, ask, payload_of, reply, soak
+from tests.soak import COUNT, GROWTH, ask, payload_of, reply, soak
 from tests.support.clients import hear
 from tests.support.process import mitmdump
 from tests.support.rough import END, HEAD, Wire, chunk, rough
@@ -16,7 +16,6 @@ from tests.support.sse_tools import finished
 pytestmark = pytest.mark.hard
 
 STREAMS = 200
-EXCHANGES = 2000
 PIECE = 200
 
 
@@ -48,5 +47,6 @@ def test_streams_at_once_are_not_mixed(version: str, streams: int, per: int) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="RSS is read from /proc")
-def test_memory_is_flat_over_many_exchanges() -> None:
-    assert soak(EXCHANGES).growth < GROWTH
+@pytest.mark.parametrize("keep", [False, True], ids=["no bodies kept", "bodies kept"])
+def test_memory_is_flat_over_many_exchanges(keep: bool) -> None:
+    assert soak(COUNT, keep=keep).growth < GROWTH
