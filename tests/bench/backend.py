@@ -24,6 +24,8 @@ PACED, PACE = 300, 0.004
 LONG = 200 << 20
 """Bytes of the long stream."""
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+_NOTHING = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
+"""What is asked for besides a stream, such as the list of models, is not there."""
 
 
 def chunk(event: Any, *, named: bool) -> bytes:
@@ -79,11 +81,11 @@ def chat(fragments: Iterator[str], kind: str) -> Iterator[bytes]:
     yield b"e\r\ndata: [DONE]\n\n\r\n"
 
 
-def fragments(kind: str, count: int) -> Iterator[str]:
-    """So many fragments of the arguments of one call, or of a text."""
+def fragments(kind: str, count: int, name: str = "input") -> Iterator[str]:
+    """So many fragments of the arguments of one call, whose parameter has that name, or of a text."""
     text = PAYLOAD * count
     if kind == "call":
-        text = json.dumps({"input": text})
+        text = json.dumps({name: text})
     size = 9
     return (text[start : start + size] for start in range(0, size * count, size))
 
@@ -98,19 +100,26 @@ def closed(pieces: Iterator[str], kind: str) -> Iterator[str]:
         yield ('"' if said.endswith("\\") and not said.endswith("\\\\") else "") + '"}'
 
 
+def payload(kind: str, name: str) -> str:
+    """What the call of a stream holds in the parameter of that name."""
+    count = DELTAS if kind == "call" else TURN
+    said: str = json.loads("".join(closed(fragments("call", count, name), "call")))[name]
+    return said
+
+
 @cache
-def stream(path: str, kind: str) -> bytes:
+def stream(path: str, kind: str, name: str) -> bytes:
     """A whole stream, ready to be sent."""
     made = chat if path.endswith("/chat/completions") else responses
     count, kind = (TURN, "call") if kind == "turn" else (DELTAS, kind)
-    return b"".join(made(closed(fragments(kind, count), kind), kind)) + b"0\r\n\r\n"
+    return b"".join(made(closed(fragments(kind, count, name), kind), kind)) + b"0\r\n\r\n"
 
 
-def paced(path: str) -> Iterator[bytes]:
+def paced(path: str, name: str) -> Iterator[bytes]:
     """Fragments that say when they were sent, in nanoseconds of the machine's clock."""
 
     def told() -> Iterator[str]:
-        yield '{"input":"'
+        yield f'{{"{name}":"'
         for _ in range(PACED):
             time.sleep(PACE)
             yield f"<{time.monotonic_ns()}>"
@@ -121,16 +130,16 @@ def paced(path: str) -> Iterator[bytes]:
     yield b"0\r\n\r\n"
 
 
-def steady(path: str) -> Iterator[bytes]:
+def steady(path: str, name: str) -> Iterator[bytes]:
     """An ordinary turn, its events one by one."""
     made = chat if path.endswith("/chat/completions") else responses
-    for piece in made(closed(fragments("call", TURN), "call"), "call"):
+    for piece in made(closed(fragments("call", TURN, name), "call"), "call"):
         time.sleep(PACE)
         yield piece
     yield b"0\r\n\r\n"
 
 
-def long(path: str) -> Iterator[bytes]:
+def long(path: str, name: str) -> Iterator[bytes]:
     """Much text, in fragments of 16 KiB, made as it goes."""
     count = LONG >> 14
     event = {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0}
@@ -142,8 +151,15 @@ def long(path: str) -> Iterator[bytes]:
     yield chunk(end, named=True) + b"0\r\n\r\n"
 
 
-SLOW: dict[str, Callable[[str], Iterator[bytes]]] = {"paced": paced, "steady": steady, "long": long}
+SLOW: dict[str, Callable[[str, str], Iterator[bytes]]] = {"paced": paced, "steady": steady, "long": long}
 """Streams that are made while they are sent."""
+
+
+def parameter(request: Any) -> str:
+    """What the request calls the payload of its tool: a model keeps to the schema that it is given."""
+    functions = (tool.get("function", tool) for tool in request.get("tools", ()))
+    schemas = (function.get("parameters", {}) for function in functions if function.get("name") == "exec")
+    return next((name for schema in schemas for name in schema.get("properties", ())), "input")
 
 
 def serve(connection: socket.socket) -> None:
@@ -151,16 +167,20 @@ def serve(connection: socket.socket) -> None:
     with connection, connection.makefile("rb") as file:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while line := file.readline():
-            path = line.split()[1].decode()
+            method, path = line.decode().split()[:2]
             head = b"".join(iter(file.readline, b"\r\n"))
             found = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
             body = file.read(int(found[1])) if found else b""
-            kind = json.loads(body)["model"]
+            if method != "POST":
+                connection.sendall(_NOTHING)
+                continue
+            request = json.loads(body)
+            kind, name = request["model"], parameter(request)
             connection.sendall(_HEAD)
             if kind in ("call", "text", "turn"):
-                connection.sendall(stream(path, kind))
+                connection.sendall(stream(path, kind, name))
                 continue
-            for piece in SLOW[kind](path):
+            for piece in SLOW[kind](path, name):
                 connection.sendall(piece)
 
 

@@ -23,13 +23,17 @@ REQUEST: dict[str, Any] = {
     "tools": [{"type": "custom", "name": "exec", "description": "Runs a script."}],
     "input": [{"type": "message", "role": "user", "content": "Go."}],
 }
+_STREAM = re.compile(rb"HTTP/1\.1 200 .*\r\ntransfer-encoding: chunked\r\n", re.DOTALL | re.IGNORECASE)
+PATIENCE = 60
+"""Seconds without a byte after which nothing more is waited for."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """An answer: how long it took in seconds, and what came when, in nanoseconds of the machine's clock."""
+    """An answer: how long it took in seconds; when it was asked for and what came when, in nanoseconds of the clock."""
 
     seconds: float
+    asked: int
     reads: list[tuple[int, bytes]]
 
 
@@ -38,23 +42,27 @@ def ask(port: int, path: str, model: str, *, keep: bool = True) -> Heard:
     return post(port, path, json.dumps({**REQUEST, "model": model}).encode(), keep=keep)
 
 
-def post(port: int, path: str, body: bytes, *, keep: bool) -> Heard:
-    """POST a request and read the answer to its end; `keep`: remember what came."""
-    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+def post(port: int, path: str, body: bytes, *, keep: bool, key: str = "") -> Heard:
+    """POST a request and read the answer to its end; `keep`: remember what came. RuntimeError if it is no stream."""
+    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    head += f"authorization: Bearer {key}\r\n\r\n" if key else "\r\n"
     reads: list[tuple[int, bytes]] = []
     tail = b""
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        began = time.perf_counter()
+        connection.settimeout(PATIENCE)
+        began, asked = time.perf_counter(), time.monotonic_ns()
         connection.sendall(head.encode() + body)
         while not tail.endswith(b"\r\n0\r\n\r\n"):
             data = connection.recv(1 << 16)
             if not data:
                 raise RuntimeError(f"the answer broke off: {tail!r}")
+            if not tail and not _STREAM.match(data):
+                raise RuntimeError(f"no stream: {data!r}")
             tail = (tail + data)[-16:]
             if keep:
                 reads.append((time.monotonic_ns(), data))
         seconds = time.perf_counter() - began
-    return Heard(seconds, reads)
+    return Heard(seconds, asked, reads)
 
 
 @dataclass(frozen=True)
