@@ -76,7 +76,7 @@ class TestKeepalive:
         reply = later(*FRAMES, 2.5)
         for heard in self.heard(version, lambda _: reply):
             assert heard.types[-1] == "response.completed"
-            assert heard.pieces[-1][0] < 2
+            assert PROGRESS not in heard.types
 
     def test_comments_of_the_backend_become_events(self, version: str) -> None:
         comments = [part for _ in range(12) for part in (b": wait\n\n", 0.2)]
