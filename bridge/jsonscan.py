@@ -85,6 +85,8 @@ class Scanner:
         while position < len(text):
             position = self._state(text, position)
         self._offset += len(text)
+        if not self._out:
+            return ""
         piece = "".join(self._out)
         self._out.clear()
         return piece

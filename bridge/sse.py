@@ -18,8 +18,8 @@ END_MARK = "[DONE]"
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
 _LONGEST_END = 4
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
-_COMMON = re.compile(rb"(?:event: ?([^\r\n]*)\n)?data: ?([^\r\n]*)\n\n")
-"""How nearly every frame looks."""
+_COMMON = re.compile(rb"(?:event: ?(.*)\n)?data: ?(.*)\n\n")
+"""How nearly every frame looks, if it has no carriage return."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -32,7 +32,7 @@ class Frame:
     @cached_property
     def _lines(self) -> tuple[list[bytes], list[bytes], bytes]:
         """The values of the `event:` lines, those of the `data:` lines, and all other lines."""
-        if common := _COMMON.fullmatch(self.raw):
+        if b"\r" not in self.raw and (common := _COMMON.fullmatch(self.raw)):
             name, data = common.groups()
             return ([] if name is None else [name]), [data], b""
         lines = [line for line in self.raw.removeprefix(_BOM).splitlines() if line]

@@ -84,13 +84,16 @@ class Assembly:
     def add(self, entry: Object, *, whole: bool = False) -> None:
         """One entry of a `tool_calls` list; `whole`: of a message, where a name alone makes a call of its own."""
         fragment = Fragment.read(entry)
+        if fragment.place in self._at and not (fragment.id or fragment.name or fragment.extra):
+            # Nearly all of them: the next piece of a call that is known by its index.
+            self._take(self._at[fragment.place], fragment)
+            return
         own = whole and fragment.name and not fragment.id and fragment.place is None
         call = self._begin(fragment) if own else self._find(fragment)
         self._identify(call, fragment)
         if fragment.extra:
             call.extra = {**call.extra, **fragment.extra}
-        if piece := self._append(call, fragment):
-            call.ready.append(piece)
+        self._take(call, fragment)
 
     def _find(self, fragment: Fragment) -> Call:
         known = self._known(fragment)
@@ -149,15 +152,19 @@ class Assembly:
             return True
         return call.name not in self._declared and fragment.name not in self._declared
 
-    def _append(self, call: Call, fragment: Fragment) -> str:
+    def _take(self, call: Call, fragment: Fragment) -> None:
+        if piece := self._append(call, fragment.arguments):
+            call.ready.append(piece)
+
+    def _append(self, call: Call, arguments: JSON) -> str:
         if call.custom:
-            piece = as_text(fragment.arguments)
+            piece = as_text(arguments)
             if piece:
                 call.payload.append(piece)
             return piece
-        if isinstance(fragment.arguments, str) or fragment.arguments is None:
-            return call.arguments.add(fragment.arguments or "")
-        return call.arguments.replace(dump(fragment.arguments))
+        if isinstance(arguments, str) or arguments is None:
+            return call.arguments.add(arguments or "")
+        return call.arguments.replace(dump(arguments))
 
 
 def _text(arguments: JSON) -> str:

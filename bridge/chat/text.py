@@ -79,7 +79,7 @@ class MarkupWatch:
 def text_of(delta: Object, ledger: Ledger) -> str:
     """The visible text of a delta or message: a string, a list of parts (as Mistral sends it), or a refusal."""
     content = delta.get("content")
-    if isinstance(content, str):
+    if content is None or isinstance(content, str):
         return content or as_text(delta.get("refusal"))
     parts = as_objects(content)
     for part in parts:

@@ -43,7 +43,8 @@ def lower_reasoning(item: Object, path: str, ledger: Ledger, *, keep_own: bool =
     `encrypted_content`: where only a summary is readable, it stands in both places. The bridge's own
     `encrypted_content` is readable; with `keep_own` it stays, for the stage that made it.
     """
-    carried = Carried.unpack(as_text(item.get("encrypted_content")))
+    sealed = as_text(item.get("encrypted_content"))
+    carried = Carried.unpack(sealed) if sealed else None
     if carried and keep_own:
         return [item]
     if carried is None and item.get("encrypted_content"):
@@ -78,7 +79,7 @@ def lower_hosted_call(item: Object, index: int, ledger: Ledger) -> list[Object]:
 
 
 def _text(parts: list[Object]) -> str:
-    return "\n\n".join(as_text(part.get("text")) for part in parts).strip()
+    return "\n\n".join([as_text(part.get("text")) for part in parts]).strip()
 
 
 def _parts(content: JSON) -> list[Object]:

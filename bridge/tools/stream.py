@@ -38,6 +38,8 @@ class StreamLift:
     def feed(self, event: Object) -> list[Object]:
         """One event of the backend's → none, one or more of the client's."""
         kind = as_text(event.get("type"))
+        if kind.startswith("response.function_call_arguments."):
+            return self._arguments(event, finished=kind.endswith(".done"))
         if kind in LIFECYCLE:
             return self._begin(kind, event)
         if kind in TERMINAL:
@@ -45,8 +47,6 @@ class StreamLift:
         if kind in ITEM:
             self._seen_items = True
             return self._item(event, announced=kind == ITEM[0])
-        if kind.startswith("response.function_call_arguments."):
-            return self._arguments(event, finished=kind.endswith(".done"))
         if kind == "error" or (not kind and "error" in event):
             self._error = as_error(event["error"]) if event.get("error") else without(event, "type", "sequence_number")
         return [event]

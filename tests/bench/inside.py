@@ -15,28 +15,30 @@ SILENT = {"keep_bodies": "0"}
 BODY: dict[str, Any] = {"model": "m", "stream": True, "input": "Go.", "tools": [{"type": "custom", "name": "exec"}]}
 
 
-def least(work: Callable[[], object], rounds: int = 7) -> float:
-    """Seconds of processor time."""
-    taken = []
+def least(*works: Callable[[], object], rounds: int = 15) -> list[float]:
+    """Seconds of processor time of each, taken in turns: a machine that slows down for a while slows down all."""
+    taken: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
-        began = time.process_time()
-        work()
-        taken.append(time.process_time() - began)
-    return min(taken)
+        for work, times in zip(works, taken, strict=True):
+            began = time.process_time()
+            work()
+            times.append(time.process_time() - began)
+    return list(map(min, taken))
 
 
 def lowering(backend: str) -> float:
     """Lowering a big request of many tools, as a multiple of reading and writing its JSON."""
     data = json.dumps(big_request(), separators=(",", ":")).encode()
     settings = Settings.from_options({**SILENT, "backend": backend})
-    alone = least(lambda: json.dumps(json.loads(data)))
-    return least(lambda: Exchange.open(data, settings)) / alone
+    alone, lowered = least(lambda: json.dumps(json.loads(data)), lambda: Exchange.open(data, settings))
+    return lowered / alone
 
 
 def growth(kind: str) -> float:
     """How many times longer twice the events take: 2 is linear."""
     one, other = (answer(kind, factor) for factor in (1, 2))
-    return least(lambda: lift(other), 3) / least(lambda: lift(one), 3)
+    half, whole = least(lambda: lift(one), lambda: lift(other), rounds=5 if kind == "deltas" else 50)
+    return whole / half
 
 
 def answer(kind: str, factor: int) -> bytes:
