@@ -12,7 +12,7 @@ upstream the proxy core asserts instead, so there is none.
 
 **How often a stream callable runs.** Over HTTP/1, once for each chunk of a chunked body, however many of them one read
 of the socket brought; every call costs the proxy core more than the bridge needs for an event (measured: 30 µs). For a
-stream that is `Gathered` it runs once for what has arrived.
+stream that is `Gathered` it runs once for as many chunks as have arrived, up to some kilobytes.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ from mitmproxy.proxy.layers.http._http1 import Http1Client, TBodyReader
 
 TICK = bytes(bytearray(b"tick"))
 """What a stream callable gets when it is only asked whether it has something to say. Compare it by identity."""
+
+GATHERED = 1 << 13
+"""Bytes after which a gathered piece is long enough: what is in front must not wait for all that is behind it."""
 
 _ORIGINAL = http.HttpStream.handle_protocol_error
 _READ_BODY = Http1Client.read_body
@@ -85,7 +88,7 @@ def uninstall() -> None:
 
 @dataclass(frozen=True)
 class Gathered:
-    """A stream callable that gets what one read of the backend's socket brought as one piece."""
+    """A stream callable that gets chunks which one read of the backend's socket brought as one piece."""
 
     take: Callable[[bytes], Iterable[bytes]]
 
@@ -110,7 +113,7 @@ class _Tick(ResponseData, MessageInjected[bytes]):
 
 
 class GatheringReader:
-    """A reader of HTTP/1 bodies: all that the buffer holds as one piece, and what follows it at the next call."""
+    """A reader of HTTP/1 bodies: many chunks that the buffer holds as one piece, and what follows at the next call."""
 
     def __init__(self, reader: TBodyReader) -> None:
         self._reader = reader
@@ -118,7 +121,8 @@ class GatheringReader:
 
     def __call__(self, buffer: ReceiveBuffer) -> h11.Data | h11.EndOfMessage | None:
         pieces: list[bytes] = []
-        while self._next is None:
+        size = 0
+        while self._next is None and size < GATHERED:
             try:
                 read = self._reader(buffer)
             except h11.ProtocolError as error:
@@ -128,6 +132,7 @@ class GatheringReader:
                 self._next = read
                 break
             pieces.append(read.data)
+            size += len(read.data)
         if pieces:
             return h11.Data(data=b"".join(pieces))
         following, self._next = self._next, None

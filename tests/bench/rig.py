@@ -82,13 +82,21 @@ class Rig:
         one, other = statistics.median(alone), statistics.median(bridged)
         return one, other, other / one
 
-    def delay(self, port: int, path: str) -> float:
-        """Median milliseconds from a fragment's leaving the backend to its reaching the client."""
-        arrived: dict[int, int] = {}
-        for when, data in ask(port, path, "paced").reads:
-            for sent in re.findall(rb"<(\d+)>", data):
-                arrived.setdefault(int(sent), when)
-        return statistics.median(when - sent for sent, when in arrived.items()) / 1e6
+    def delay(self, wire: str, rounds: int) -> tuple[float, float]:
+        """Median milliseconds from a fragment's leaving the backend to its reaching the client: alone, and bridged."""
+        alone, bridged = [], []
+        for _ in range(rounds):
+            alone += _delays(self.bare, self.path[wire])
+            bridged += _delays(self.bridge[wire], "/v1/responses")
+        return statistics.median(alone), statistics.median(bridged)
+
+
+def _delays(port: int, path: str) -> list[float]:
+    arrived: dict[int, int] = {}
+    for when, data in ask(port, path, "paced").reads:
+        for sent in re.findall(rb"<(\d+)>", data):
+            arrived.setdefault(int(sent), when)
+    return [(when - sent) / 1e6 for sent, when in arrived.items()]
 
 
 @contextmanager
