@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 DEFAULT_NAMESPACE = "functions"
 LONGEST = 64
@@ -63,7 +64,10 @@ class NameTable:
         ]
         self._by_key = {(tool.namespace, tool.name): tool for tool in self.tools}
         self._by_flat = {tool.flat: tool for tool in self.tools}
-        self._by_guess = _guesses(self.tools)
+
+    @cached_property
+    def _by_guess(self) -> dict[str, Tool]:
+        return _guesses(self.tools)
 
     def flatten(self, namespace: str, name: str) -> str:
         """(namespace, name) → flat name; the same rule for a tool that is declared no more."""

@@ -22,7 +22,8 @@ def pair(items: list[Placed], ledger: Ledger, *, keep_orphans: bool) -> list[Obj
     in a stored response.
     """
     answers, gone = _match(items, ledger, keep_orphans=keep_orphans)
-    merged = {first: _merge([items[position][0] for position in found]) for first, found in answers.values()}
+    several = ((first, found) for first, found in answers.values() if len(found) > 1)
+    merged = {first: _merge([items[position][0] for position in found]) for first, found in several}
     paired: list[Object] = []
     interrupted: list[Object] = []
     for position, (item, path) in enumerate(items):
@@ -77,8 +78,6 @@ def _match(
 
 def _merge(outputs: list[Object]) -> Object:
     """The outputs of one call → the first, with the text or the parts of all."""
-    if len(outputs) == 1:
-        return outputs[0]
     contents = [output.get("output") for output in outputs]
     if all(isinstance(content, str) for content in contents):
         return {**outputs[0], "output": "\n".join(as_text(content) for content in contents)}
