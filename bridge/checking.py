@@ -106,10 +106,11 @@ def _check_unbridged(flow: HTTPFlow, settings: Settings) -> Result:
         text = f"recorded in another format than {flows.VERSION}; record it again to check it"
         return Result(text, Outcome.UNCHECKED)
     body = as_object(read(_content(flow.request)))
-    chat = isinstance(body.get("messages"), list)
+    backend = Backend.of(body)
+    chat = backend is Backend.CHAT
     if not chat and "input" not in body:
         return Result("not bridged, and no request of either API", Outcome.UNCHECKED)
-    settings = settings.model_copy(update={"backend": Backend.CHAT if chat else Backend.RESPONSES})
+    settings = settings.model_copy(update={"backend": backend})
     asked = _asking_for(body) if chat else _content(flow.request)
     try:
         exchange = Exchange.open(asked, settings, compact=flows.client_path(flow).endswith(COMPACT), seed=flow.id)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError, model_validator
 
-from bridge.jsonvalue import JSON, parse
+from bridge.jsonvalue import JSON, Object, parse
 from bridge.payload import Malformed
 
 PREFIX = "bridge_"
@@ -22,6 +22,11 @@ class Backend(StrEnum):
 
     RESPONSES = "responses"
     CHAT = "chat"
+
+    @classmethod
+    def of(cls, request: Object) -> Backend:
+        """The API that the body of a request belongs to."""
+        return cls.CHAT if isinstance(request.get("messages"), list) else cls.RESPONSES
 
 
 class DeveloperRole(StrEnum):

@@ -53,9 +53,8 @@ def bodies_of(flow: HTTPFlow, exchange: Exchange | None = None) -> Bodies:
     if flow.metadata.get(flows.RULES_KEY) == flows.REFUSED:
         return Bodies(flows.unpack(stored.get("client_request")) if stored else sent, said=said, notes=(WAS_REFUSED,))
     if stored is None:
-        wire = Backend.CHAT if isinstance(read_object(sent).get("messages"), list) else Backend.RESPONSES
         note = NOT_READ if flows.KEY in flow.metadata else NOT_BRIDGED
-        return Bodies(sent, sent, said, said, wire, notes=(note,))
+        return Bodies(sent, sent, said, said, Backend.of(read_object(sent)), notes=(note,))
     asked, heard = (_unpacked(stored.get(key)) for key in ("client_request", "backend_response"))
     notes: tuple[str, ...] = () if asked is not None else (f"The client's request: {NOT_KEPT}",)
     if exchange and said is None:

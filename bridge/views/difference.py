@@ -8,6 +8,7 @@ from itertools import islice
 from bridge.diff import MISSING, Change, changes
 from bridge.jsonvalue import JSON, as_object, as_objects, dump, read, without
 from bridge.merged import merged
+from bridge.settings import Backend
 from bridge.views.bodies import Bodies
 from bridge.views.text import entry
 from bridge.views.transcript import expanded
@@ -59,7 +60,7 @@ def answer_value(body: bytes | None) -> JSON:
 
 def in_items(request: JSON) -> JSON:
     """A chat request in the words of the Responses API, so that it can be compared; any other as it is."""
-    if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
+    if not isinstance(request, dict) or Backend.of(request) is Backend.RESPONSES:
         return request
     tools: list[JSON] = [
         {"type": tool.get("type"), **as_object(tool.get("function"))} for tool in as_objects(request.get("tools"))

@@ -18,7 +18,7 @@ _HEAD = ("kind", "namespace", "name", "at the backend", "declared at", "grammar"
 
 def tool_lines(bodies: Bodies) -> Iterator[str]:
     """A table, one tool a line."""
-    if bodies.asked is None or not _is_responses(read_object(bodies.asked)):
+    if bodies.asked is None or Backend.of(read_object(bodies.asked)) is Backend.CHAT:
         yield from _sent_lines(read_object(bodies.sent), bodies.wire)
         return
     try:
@@ -31,10 +31,6 @@ def tool_lines(bodies: Bodies) -> Iterator[str]:
         return
     names = bodies.names if bodies.bridged else None
     yield from _table([_HEAD, *(_row(tool, names) for tool in declared)])
-
-
-def _is_responses(request: Object) -> bool:
-    return "messages" not in request
 
 
 def _row(tool: Declaration, names: NameTable | None) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -88,7 +87,6 @@ def main() -> None:
         arguments.json.write_text(
             json.dumps({"machine": machine, "rows": [asdict(row) for row in rows]}, indent=1) + "\n"
         )
-    sys.exit(not all(row.met for row in rows))
 
 
 if __name__ == "__main__":
