@@ -8,13 +8,15 @@ import time
 from typing import Any
 
 import pytest
+from pydantic_core import from_json
 
 from bridge import proxycore
 from bridge.chat.errors import lift_error
 from bridge.errors import BackendError, ClientError
 from bridge.exchange import Exchange
 from bridge.flows import Session, aim
-from bridge.jsonvalue import MAX_DEPTH
+from bridge.jsonvalue import MAX_DEPTH, parse_quickly
+from bridge.jsonvalue import parse as json_parse
 from bridge.ledger import Ledger, Rule
 from bridge.settings import Settings
 from bridge.tools.request import lower
@@ -417,6 +419,15 @@ class TestRequests:
         left = opened.feed(f"data: {json.dumps(last)}\n\n".encode()) + opened.close()
         assert opened.fault is None
         assert end_of(parse(b"".join(left)))["type"] == "response.completed"
+
+    @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
+    def test_both_readers_have_one_limit(self, brackets: tuple[str, str]) -> None:
+        opening, closing = brackets
+        most, more = ((opening * depth + "1" + closing * depth).encode() for depth in (MAX_DEPTH, MAX_DEPTH + 1))
+        assert from_json(most) == parse_quickly(most) == json_parse(most)
+        for read in (from_json, parse_quickly, json_parse):
+            with pytest.raises(ValueError, match=r"recursion limit|more than 200"):
+                read(more)
 
     @pytest.mark.parametrize("depth", [MAX_DEPTH - 2, 1500, 5000, 100_000])
     def test_what_is_nested_beyond_it_is_refused(self, depth: int) -> None:

@@ -28,8 +28,8 @@ def lower_call(item: Object, path: str, names: NameTable, settings: Settings, le
     kind = as_text(item.get("type"))
     if kind == "function_call":
         return _lower_function_call(item, path, names, ledger)
-    namespace, name = as_text(item.get("namespace")), as_text(item.get("name"))
-    flat = names.flatten(namespace, name or _FIXED_NAMES.get(kind, ""))
+    name = as_text(item.get("name"))
+    flat = names.flatten(as_text(item.get("namespace")), name or _FIXED_NAMES.get(kind, ""))
     ledger.add(Rule.REPLAYED, flat, path)
     if kind == "custom_tool_call" and settings.custom_tools is CustomTools.PASSTHROUGH:
         return {**without(item, "namespace"), "name": flat}
@@ -39,7 +39,7 @@ def lower_call(item: Object, path: str, names: NameTable, settings: Settings, le
         **move_id(item, _CALL_PREFIX[kind], "fc_"),
         "type": "function_call",
         "name": flat,
-        "arguments": _arguments(item, name, flat, settings),
+        "arguments": _arguments(item, kind, name, flat, settings),
     }
 
 
@@ -123,8 +123,8 @@ def _is_object_text(text: str) -> bool:
         return False
 
 
-def _arguments(item: Object, name: str, flat: str, settings: Settings) -> str:
-    match item.get("type"):
+def _arguments(item: Object, kind: str, name: str, flat: str, settings: Settings) -> str:
+    match kind:
         case "custom_tool_call":
             return wrap(as_text(item.get("input")), parameter_of(settings, name, flat))
         case "local_shell_call":
