@@ -413,6 +413,16 @@ def test_another_id_of_the_backend_is_noted() -> None:
     assert "converted" in opened.ledger.rules()
 
 
+def test_a_keepalive_behind_items_opens_nothing() -> None:
+    opened = exchange()
+    events = numbered([*text_events(["hi"]), ended([])])
+    left = parse(b"".join([*opened.feed(frames(events[:1])), *opened.tick(), *opened.feed(frames(events[1:]))]))
+    assert [event["type"] for event in left][:2] == ["response.output_item.added", "response.in_progress"]
+    assert "response.created" not in [event["type"] for event in left]
+    assert len({event["response"]["id"] for event in left if "response" in event}) == 1
+    assert_dense(left)
+
+
 def test_a_keepalive_repeats_that_the_response_is_in_progress() -> None:
     opened = exchange()
     first = parse(b"".join(opened.feed(frames(numbered(stream()[:1])))))

@@ -54,7 +54,8 @@ class StreamLift:
     def keepalive(self) -> list[Object]:
         """An event that changes nothing; Codex's idle timer counts any event, but no comment (0.154 to 0.171).
 
-        A stream that has not begun begins: under an id that it keeps, whatever the backend calls the response.
+        A stream that has not begun begins: under an id that it keeps, whatever the backend calls the response. Behind
+        items of a backend that never announced it, nothing can begin.
         """
         if self.ended:
             return []
@@ -63,7 +64,8 @@ class StreamLift:
             return [{"type": progress, "response": self._response}]
         self._response = complete_response({"status": "in_progress"}, self._context)
         self._opened = as_text(self._response["id"])
-        return [{"type": kind, "response": self._response} for kind in (LIFECYCLE[0], progress)]
+        kinds = (progress,) if self._seen_items else (LIFECYCLE[0], progress)
+        return [{"type": kind, "response": self._response} for kind in kinds]
 
     def fail(self, message: str) -> list[Object]:
         """The stream is over without its terminal event."""
