@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridge.flows import Session
-from bridge.proxycore import GatheringReader
+from bridge.proxycore import GATHERED, GatheringReader
 from tests.support.proxy import proxy
 from tests.support.rough import END, HEAD, Wire, chunk, rough
 from tests.support.sse_tools import end_of, finished, frames
@@ -47,6 +47,12 @@ def test_all_data_arrives_and_then_the_end(pieces: list[bytes], cuts: list[int])
     *data, end = read(GatheringReader(ChunkedReader()), *arrivals)
     assert (b"".join(data), end) == (b"".join(pieces), h11.EndOfMessage)
     assert len(data) <= len(arrivals)
+
+
+def test_what_is_in_front_does_not_wait_for_all_that_is_behind() -> None:
+    *data, end = read(GatheringReader(ChunkedReader()), chunk(b"x" * 100) * 500 + END)
+    assert (b"".join(data), end) == (b"x" * 50_000, h11.EndOfMessage)
+    assert max(map(len, data)) < GATHERED + 100
 
 
 def test_data_in_front_of_a_bad_chunk_arrives_before_the_error() -> None:

@@ -100,6 +100,33 @@ class TestJsonValue:
         for text in (b'{"a":[1,2.5,"\\ud83d"]}', b"[]", b'"\xc3\xa9"'):
             assert parse_quickly(text) == parse(text)
 
+    @examples
+    @given(values)
+    def test_a_compact_request_is_read_as_any_other(self, value: JSON) -> None:
+        text = dump({"a": value})
+        assert repr(parse(text.encode(), unique=True)) == repr(parse(text, unique=True))
+
+    @pytest.mark.parametrize("number", ["1.0", "1e5", "1E5", "1e16", "-0", "-0.0", "1e-400", "18446744073709551616"])
+    def test_a_number_of_a_compact_request_is_read_as_any_other(self, number: str) -> None:
+        text = f'{{"a":{number}}}'
+        assert repr(parse(text.encode(), unique=True)) == repr(parse(text, unique=True))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '{"a":1,"a":1}',
+            '{"b":{"a":[],"\\u0061":[]}}',
+            '{"a":1e999}',
+            '{"a":NaN}',
+            '{"a":' + "[" * 200 + "]" * 200 + "}",
+            '{"a":' + "9" * 5000 + "}",
+        ],
+        ids=lambda text: text[:12],
+    )
+    def test_a_compact_request_is_refused_as_any_other(self, text: str) -> None:
+        with pytest.raises(ValueError, match=r"."):
+            parse(text.encode(), unique=True)
+
     @pytest.mark.parametrize(
         "text", [b"{", b"NaN", b"[" * 202 + b"]" * 202, b"\xff"], ids=["{", "NaN", "deep", "latin"]
     )
