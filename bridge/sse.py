@@ -66,7 +66,7 @@ class Frame:
     @property
     def is_end_mark(self) -> bool:
         """Whether the data is what ends a stream of OpenAI's."""
-        return self.has_data and (self.data or "").strip() == END_MARK
+        return (self.data or "").strip() == END_MARK
 
     @property
     def is_damaged(self) -> bool:
