@@ -356,6 +356,12 @@ def test_a_compaction_streams_one_item_that_holds_the_summary(dialect: str) -> N
     assert_dense(left)
 
 
+def test_a_keepalive_of_the_backend_passes_a_compaction() -> None:
+    left = parse(relayed(frames(numbered([SUMMARY[0], {"type": "keepalive"}, *SUMMARY[1:]])), compacting()))
+    assert [event["type"] for event in left][:2] == ["response.created", "keepalive"]
+    assert_dense(left)
+
+
 def test_a_compaction_asks_for_no_call() -> None:
     assert json.loads(compacting().request)["tool_choice"] == "none"
 

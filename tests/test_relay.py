@@ -385,6 +385,12 @@ def test_a_field_of_another_stream_is_not_numbered() -> None:
 # Keepalives
 
 
+def test_a_keepalive_of_the_backend_is_numbered_as_all_events_are() -> None:
+    left = parse(relayed(frames([stream()[0], {"type": "keepalive"}, ended([])])))
+    assert [event["type"] for event in left][1] == "keepalive"
+    assert_dense(left)
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("events", SCENARIOS.values(), ids=SCENARIOS)
 def test_a_keepalive_before_the_first_event_opens_the_stream(events: list[Event], dialect: str) -> None:
