@@ -17,6 +17,7 @@ END_MARK = "[DONE]"
 """Data behind the last event of OpenAI's streams; the SDK reads nothing behind it."""
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?=[^\n]))")
 _LONGEST_END = 4
+_LONGEST_TYPE = 100
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
 _COMMON = re.compile(rb"(?:event: ?(.*)\n)?data: ?(.*)\n\n")
 """How nearly every frame looks, if it has no carriage return."""
@@ -104,8 +105,9 @@ class Frame:
 
 
 def encode(event: Object, *, named: bool) -> bytes:
-    """Event → the bytes of its frame, with or without an `event:` line; a type that is no plain word gets none."""
-    head = _head(as_text(event.get("type"))) if named else b""
+    """Event → the bytes of its frame, with or without an `event:` line; a type that is no short word gets none."""
+    kind = as_text(event.get("type"))
+    head = _head(kind) if named and len(kind) <= _LONGEST_TYPE else b""
     return b"%bdata: %b\n\n" % (head, dump_bytes(event))
 
 

@@ -64,6 +64,7 @@ def test_an_odd_event_type_cannot_break_the_writer() -> None:
 
 def test_an_event_type_cannot_forge_lines() -> None:
     assert len(Reader().feed(encode({"type": "a\n\ndata: {}"}, named=True))) == 1
+    assert encode({"type": "a" * 1000}, named=True).startswith(b"data: ")
 
 
 def test_a_number_in_a_string_is_a_number() -> None:
