@@ -414,8 +414,14 @@ def test_a_compaction_without_a_summary_failed(events: list[Event]) -> None:
     assert_valid(left)
 
 
+AS_ASKED: Event = {"model": request()["model"], "tools": []}
+"""What a backend's response has to hold to need no change."""
 UNFINISHED: dict[str, tuple[list[Event], str]] = {
     "incomplete": (stream(text_events(["par"]), end="response.incomplete", status="incomplete"), "response.incomplete"),
+    "incomplete by its type": (
+        stream(text_events(["par"]), end="response.incomplete", status=None, **AS_ASKED),
+        "response.incomplete",
+    ),
     "failed": (stream(text_events(["par"]), end="response.failed", status="failed"), "response.failed"),
     "broken-off": (stream(text_events(["par"]))[:-1], "response.failed"),
     "cut-call": (stream(text_events(["par"]), call_events(call("wait", "{", 1), None, 1)), "response.failed"),
@@ -426,6 +432,12 @@ UNFINISHED: dict[str, tuple[list[Event], str]] = {
 def test_a_compaction_that_did_not_finish_gives_no_item(events: list[Event], end: str) -> None:
     left = parse(relayed(frames(numbered(events)), compacting()))
     assert (finished(left), end_of(left)["type"], end_of(left)["response"]["output"]) == ([], end, [])
+
+
+def test_an_unfinished_summary_on_the_compact_path_is_an_error() -> None:
+    events, _ = UNFINISHED["incomplete by its type"]
+    with pytest.raises(BackendError, match="no summary"):
+        exchange(request(), compact=True).whole(frames(numbered(events)), STREAM_TYPE)
 
 
 def test_a_failed_compaction_on_the_compact_path_is_an_error() -> None:

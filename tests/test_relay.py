@@ -412,6 +412,15 @@ def test_a_stream_that_a_keepalive_opened_keeps_its_id_when_it_fails() -> None:
     assert "converted" not in opened.ledger.rules()
 
 
+def test_a_response_without_an_id_gets_the_one_that_a_keepalive_gave() -> None:
+    opened = exchange()
+    as_asked = {"model": request()["model"], "tools": []}
+    nameless = [{**event, "response": {**event["response"], **as_asked, "id": None}} for event in stream()]
+    left = parse(b"".join([*opened.tick(), *opened.feed(frames(numbered(nameless)))]))
+    assert len({event["response"]["id"] for event in left}) == 1
+    assert_valid(left)
+
+
 def test_another_id_of_the_backend_is_noted() -> None:
     opened = exchange()
     opened.tick()

@@ -88,7 +88,8 @@ class StreamLift:
         self._response = {**without(echoed, "usage"), "output": []}
         if kind == LIFECYCLE[0] and self._opened:
             return []
-        return [event if echoed is response else {**event, "response": echoed}]
+        as_it_came = echoed is response and not self._opened
+        return [event if as_it_came else {**event, "response": echoed}]
 
     def _under_its_id(self, response: Object) -> Object:
         """The response under the id that the client knows it by."""
@@ -152,7 +153,8 @@ class StreamLift:
         if end != kind:
             self._context.ledger.add(Rule.CONVERTED, f"{kind} to {end}")
         self.ended = True
-        unchanged = end == kind and lifted == {**said, "status": status}
+        # An end that says no status can only leave as it came if everybody reads it as the same one.
+        unchanged = end == kind and lifted == {**said, "status": as_text(said.get("status")) or "completed"}
         return [*last, event if unchanged else {**event, "type": end, "response": lifted}]
 
     def _failed(self, response: Object) -> Object:
