@@ -176,7 +176,8 @@ class Exchange:
             self._decoder = Decoder(encoding)
         except UnknownEncodingError as error:
             raise BackendError(f"the answer is encoded as {error}, which is not known here") from None
-        if status in NO_CONTENT:
+        if status < 200 or status in NO_CONTENT:
+            # mitmproxy takes an interim answer (103 Early Hints) for the whole one, and a client waits for the rest.
             raise BackendError(f"it has no content ({status})")
         if status >= 300:
             return Mode.PASS

@@ -129,7 +129,8 @@ class GatheringReader:
                 self._next = error
                 break
             if not isinstance(read, h11.Data):
-                self._next = read
+                # mitmproxy crashes on trailers and lets the client wait for ever; no event stands in them.
+                self._next = h11.EndOfMessage() if read else None
                 break
             pieces.append(read.data)
             size += len(read.data)

@@ -81,6 +81,8 @@ def until_it_closes(wire: Wire) -> None:
 
 BODIES: dict[str, tuple[Callable[[Wire], None], str]] = {
     "chunked": (lambda wire: wire.say(HEAD + b"".join(map(chunk, [STREAM[:500], STREAM[500:]])) + END), "completed"),
+    "with trailers": (lambda wire: wire.say(HEAD, chunk(STREAM), b"0\r\nx-sum: 1\r\n\r\n"), "completed"),
+    "too short, with trailers": (lambda wire: wire.say(HEAD, chunk(STREAM[:600]), b"0\r\nx-sum: 1\r\n\r\n"), "failed"),
     "with its length": (
         lambda wire: wire.say(PLAIN_HEAD + b"content-length: %d\r\n\r\n" % len(STREAM) + STREAM),
         "completed",

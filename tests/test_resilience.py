@@ -203,6 +203,7 @@ FAULTS: dict[str, tuple[Act, int, str]] = {
     "half-closed before an answer": (half_close, 502, ""),
     "killed within the head": (raw(HEAD[:30]), 502, ""),
     "garbage in place of HTTP": (raw(NO_HTTP), 502, ""),
+    "early hints in place of an answer": (raw(b"HTTP/1.1 103 Early Hints\r\n\r\n", HEAD, chunk(STREAM), END), 502, ""),
     "killed": (begun(HALF, leave=Wire.close), 200, FAILED),
     "killed within a frame": (begun(HALF[:-9], leave=Wire.close), 200, FAILED),
     "reset": (begun(HALF, leave=Wire.reset), 200, FAILED),
