@@ -368,6 +368,12 @@ def test_numbers_go_on_from_where_the_backend_begins() -> None:
     assert [event["sequence_number"] for event in left] == list(range(5, 5 + len(left)))
 
 
+def test_numbers_go_on_from_a_keepalive_wherever_the_backend_begins() -> None:
+    events = [{**event, "sequence_number": number + 5} for number, event in enumerate(SCENARIOS["calls"])]
+    opened = exchange()
+    assert_dense(parse(b"".join([*opened.tick(), *opened.feed(frames(events))])))
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("events", SCENARIOS.values(), ids=SCENARIOS)
 def test_numbers_stay_dense_where_keepalives_come_between(events: list[Event], dialect: str) -> None:

@@ -31,6 +31,9 @@ class Writer:
         if self._first:
             self._first = False
             self.thin = number is None
+            if number is not None and before:
+                # Something was said before the backend's first event, whatever number that has.
+                self._shift = before - number
         if number is not None:
             self._next = number + self._shift
         frames: list[bytes] = []
