@@ -240,21 +240,22 @@ def called_as(arguments: str, wire_name: str) -> bytes:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """CPU time, the better of two where it is no short one."""
-    best = 1e9
-    for _ in range(2):
+    """CPU time, the best of a few runs where they are short: a machine has slow moments."""
+    taken: list[float] = []
+    while len(taken) < 5 and sum(taken) < 0.3:
         start = time.process_time()
         work()
-        best = min(best, time.process_time() - start)
-        if best < 0.02:
-            break
-    return best
+        taken.append(time.process_time() - start)
+    return min(taken)
 
 
 def assert_linear(work: Callable[[int], Callable[[], object]], size: int) -> None:
-    """Four times as much takes about four times as long, and no sixteen; what takes no time is not compared."""
+    """Eight times as much takes about eight times as long, and no sixty-four; what takes no time is not compared.
+
+    Between the two there is room for a machine that halves its speed and for the garbage collector.
+    """
     if (long := seconds(work(2 * size))) > 0.05:
-        assert long < 8 * seconds(work(size // 2)) + 0.05
+        assert long < 30 * seconds(work(size // 4)) + 0.05
 
 
 class TestTime:
