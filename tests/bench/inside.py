@@ -37,7 +37,7 @@ def lowering(backend: str) -> float:
 def growth(kind: str) -> float:
     """How many times longer twice the events take: 2 is linear."""
     one, other = (answer(kind, factor) for factor in (1, 2))
-    half, whole = least(lambda: lift(one), lambda: lift(other), rounds=9 if kind == "deltas" else 50)
+    half, whole = least(lambda: lift(one), lambda: lift(other), rounds=9 if kind == "deltas" else 200)
     return whole / half
 
 
