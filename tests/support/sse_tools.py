@@ -118,7 +118,10 @@ def call_events(item: Event, pieces: Sequence[str] | None = None, index: int = 0
     kind = "response.function_call_arguments."
     return [
         added({**item, "arguments": "", "status": "in_progress"}, index),
-        *({"type": f"{kind}delta", **where, "delta": piece} for piece in pieces or chop(arguments, 3)),
+        *(
+            {"type": f"{kind}delta", **where, "delta": piece}
+            for piece in (chop(arguments, 3) if pieces is None else pieces)
+        ),
         {"type": f"{kind}done", **where, "arguments": arguments},
         done(item, index),
     ]
