@@ -45,9 +45,8 @@ def answer(kind: str, factor: int) -> bytes:
     """One call: in deltas of 4 bytes of 1 MB, or without a delta of 64 KB."""
     size = (1 << 20 if kind == "deltas" else 1 << 16) * factor // 2
     item = call("exec", wrapped("text(1);\n" * (size // 9)))
-    pieces = chop(item["arguments"], 4) if kind == "deltas" else None
-    events = call_events(item, pieces) if kind == "deltas" else call_events(item, [])
-    return frames(numbered(stream(events)))
+    pieces = chop(item["arguments"], 4) if kind == "deltas" else []
+    return frames(numbered(stream(call_events(item, pieces))))
 
 
 def lift(data: bytes) -> None:

@@ -115,13 +115,11 @@ def call_events(item: Event, pieces: Sequence[str] | None = None, index: int = 0
     """A call as it is streamed, its arguments in pieces."""
     where = {"item_id": item["id"], "output_index": index}
     arguments = item["arguments"]
+    said = chop(arguments, 3) if pieces is None else pieces
     kind = "response.function_call_arguments."
     return [
         added({**item, "arguments": "", "status": "in_progress"}, index),
-        *(
-            {"type": f"{kind}delta", **where, "delta": piece}
-            for piece in (chop(arguments, 3) if pieces is None else pieces)
-        ),
+        *({"type": f"{kind}delta", **where, "delta": piece} for piece in said),
         {"type": f"{kind}done", **where, "arguments": arguments},
         done(item, index),
     ]
